@@ -256,7 +256,9 @@ def _compile_inner(
 def _without_captures(language: Embedded) -> Embedded:
     """Grammars that differ in what is captured are one to the kernel."""
     rules = language.grammar
-    return Embedded(replace(rules, captures={}), language.encoding) if rules.captures else language
+    if not rules.captures and not rules.parts:
+        return language
+    return Embedded(replace(rules, captures={}, parts={}), language.encoding)
 
 
 def _judge(grammar: Rules) -> Callable[[str], bool]:

@@ -306,9 +306,8 @@ class Constraint(CompiledGrammar):
         """How a whole text is derived, as Lark's trees have it: rule names, aliases, `?rule`, `!rule`, `_rule`, `[x]`.
 
         Of several derivations the first counts, from the top down and from left to right: rules of higher priority,
-        then alternatives in their order, then repeats that take more. Of a grammar that is no Lark grammar all rules are
-        nodes, and what stands between quotes in its rules is left out. Where another language stands, its tree does,
-        read from what its text stands for.
+        then alternatives in their order, then repeats that take more. Where another language stands, its tree does.
+        Of grammars that are not Lark's all rules are nodes. docs/trees.md has more.
 
         Args:
             text: the text, or its tokens. In a text, names of special tokens are those that the grammar names.

@@ -164,10 +164,7 @@ class Numbers:
 
 @node
 class Concat:
-    """All items, one after the other. `Concat(())` is the empty string.
-
-    `alias`: what a rule's node in a tree is called where this is the alternative that was taken.
-    """
+    """All items, one after the other. `Concat(())` is the empty string. `alias`: of a rule's node in trees, here."""
 
     items: tuple[Expr, ...]
     alias: str = field(default="", compare=False)
@@ -190,10 +187,8 @@ class Alt:
 
 @node
 class Repeat:
-    """`item` at least `min` and at most `max` times (`None`: without bound); `lazy` prefers fewer.
-
-    `absent`: so many `None` stand in a tree where there is no item.
-    """
+    """`item` at least `min` and at most `max` times (`None`: without bound); `lazy` prefers fewer. `absent`: so many
+    `None` stand in trees where there is no item."""
 
     item: Expr
     min: int

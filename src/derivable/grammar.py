@@ -43,6 +43,9 @@ class Grammar(Combining):
             A grammar that was put together of others (`a + b`) has none.
         warnings: what in a JSON Schema says nothing and may be a mistake, each a `derivable.rules.GrammarWarning`:
             keywords that are nearly one, keywords of other drafts, unknown formats.
+        shapes: of rules, what they are in trees (`Constraint.parse`).
+        captures: of rules and terminals whose texts are captured, the names (`Constraint.captures`).
+        parts: of rules and terminals, another grammar of their texts, by which parts of them are captured.
     """
 
     # The constructors import their front end when called: nobody pays at import time for one that is not used.
@@ -50,6 +53,8 @@ class Grammar(Combining):
     @staticmethod
     def from_regex(pattern: str, *, flags: int = 0, limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """Text that matches a regular expression in Python's syntax from beginning to end.
+
+        What a group `(?P<name>...)` matched is captured (`Constraint.captures`), unless there is look-around.
 
         Args:
             pattern: as `re.compile` takes it; back references and conditionals are refused.

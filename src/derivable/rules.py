@@ -201,6 +201,7 @@ class Rules:
     warnings: tuple[GrammarWarning, ...] = field(default=(), repr=False, compare=False)
     shapes: Mapping[str, Shape] = field(default_factory=dict, repr=False)
     captures: Mapping[str, str] = field(default_factory=dict, repr=False)
+    parts: Mapping[str, Rules] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         instance("start", self.start, str, "the name of a rule")
@@ -269,13 +270,14 @@ class Rules:
         warnings: tuple[GrammarWarning, ...] = (),
         shapes: Mapping[str, Shape] | None = None,
         captures: Mapping[str, str] | None = None,
+        parts: Mapping[str, Rules] | None = None,
     ) -> Rules:
         """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
         made = object.__new__(Rules)
         fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
         made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
         made.__dict__.update(tallied=tallied or {}, in_order=in_order, warnings=warnings)
-        made.__dict__.update(shapes=shapes or {}, captures=captures or {})
+        made.__dict__.update(shapes=shapes or {}, captures=captures or {}, parts=parts or {})
         return made
 
     def __repr__(self) -> str:

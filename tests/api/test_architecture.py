@@ -40,6 +40,7 @@ RANKS = {
     "index": 12,
     "warm": 12,
     "matcher": 13,
+    "trees": 13,
     "matchers": 14,
     "batch": 15,
     "apply": 15,

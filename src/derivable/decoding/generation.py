@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from derivable.constraint import Constraint
 from derivable.decoding.choices import Choice
 from derivable.decoding.policy import FinishReason
 from derivable.decoding.trace import Trace
 from derivable.errors import DerivableError
+
+if TYPE_CHECKING:
+    from lark import Tree
+
+    from derivable.trees import Captures
 
 __all__ = ["Generation", "Stats"]
 
@@ -77,6 +83,7 @@ class Generation:
         trace: the steps.
         prompt_ids: the tokens of the prompt that were kept.
         healed: the bytes of the prompt that were chosen again.
+        constraint: what the whole text is a text of; `None` without one.
         choices: with `choices=`, by JSON pointer, the probabilities of the alternatives where the grammar lists some
             (see `derivable.decoding.choices`); `""` is the whole text.
         is_complete: the text is in the language (without a grammar: it ended by itself).
@@ -92,6 +99,7 @@ class Generation:
     is_complete: bool = False
     choices: dict[str, Choice] = field(default_factory=dict)
     read: Callable[[str], Any] = field(default=str, repr=False, compare=False)
+    constraint: Constraint | None = field(default=None, repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -112,6 +120,37 @@ class Generation:
                 "Raise max_tokens or the timeout, or bound the schema (maxLength, maxItems)."
             )
         return self.read(self.text)
+
+    @property
+    def tree(self) -> Tree[Any]:
+        """How the text is derived; see `Constraint.parse`.
+
+        Raises:
+            DerivableError: the text is not complete, or there is no grammar that all of it is a text of.
+        """
+        if not self.is_complete:
+            raise DerivableError(
+                f"the text has no tree, it was cut off after {len(self.token_ids)} tokens ({self.finish_reason}). "
+                "Raise max_tokens or the timeout."
+            )
+        return self._constraint().parse(self.text_bytes)
+
+    @property
+    def captures(self) -> Captures:
+        """What the captured parts of the text are, by name; see `Constraint.captures`.
+
+        Raises:
+            DerivableError: there is no grammar that the text is one of, or begins one of.
+        """
+        return self._constraint().captures(self.text_bytes, is_whole=self.is_complete)
+
+    def _constraint(self) -> Constraint:
+        if self.constraint is None:
+            raise DerivableError(
+                "nothing is known of how the text is derived: it was generated without a grammar, or by a matcher that "
+                "did not stand at the start of its text. Give generate() a grammar or a constraint."
+            )
+        return self.constraint
 
     def __str__(self) -> str:
         return self.text

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from derivable.constraint import Constraint
 from derivable.decoding.budget import Budget
 from derivable.decoding.choices import Choices, JsonPlaces, Places, TextPlaces
 from derivable.decoding.decoder import Decoder
@@ -72,6 +73,8 @@ class Run:
         self._model, self._target, self._halt = model, target, halt
         self._prompt, self._rest = shown.encode("utf-8", "replace").removesuffix(rest).decode("utf-8", "replace"), rest
         constraint = target.constraint
+        is_whole = target.matcher is not None and not target.matcher.length
+        self._constraint = constraint if isinstance(constraint, Constraint) and is_whole else None
         speculator = policy.speculator
         if not policy.speculate or constraint is None:
             speculator = None
@@ -89,6 +92,11 @@ class Run:
     def reader(self) -> Reader | None:
         """What the text stands for."""
         return self._target.reader
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """What the text is one of, if it is a whole text of it."""
+        return self._constraint
 
     @property
     def state(self) -> ModelState:
@@ -214,6 +222,7 @@ class Run:
             not cut,
             {} if decoder.choices is None else decoder.choices.made,
             str if self.reader is None else self.reader.read,
+            self.constraint,
         )
 
 

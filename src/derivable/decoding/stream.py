@@ -17,6 +17,8 @@ from derivable.values.partial import SoFar
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from derivable.trees import Captures
+
 __all__ = ["Stream"]
 
 
@@ -48,6 +50,7 @@ class Stream(Iterator[str], AsyncIterator[str]):
         self._waiting = Lock()
         self._given: list[str] = []
         self._fed = 0  # of the pieces given, how many `_so_far` has
+        self._constraint = run.constraint
         self._so_far = SoFar(run.reader) if run.reader is not None and run.reader.is_json else None
         self._pieces = self._each(run, on_token)
 
@@ -99,6 +102,21 @@ class Stream(Iterator[str], AsyncIterator[str]):
         if so_far is not None:
             return so_far.progress.writing
         return "" if self._given and not self.complete else None
+
+    @property
+    def captures(self) -> Captures:
+        """What is captured in the pieces given out, as far as it is complete whatever follows (`Constraint.captures`).
+
+        Raises:
+            DerivableError: there is no grammar that the text begins a text of.
+
+        Cost: what is there is read from its beginning each time.
+        """
+        if self.generation is not None:
+            return self.generation.captures
+        if self._constraint is None:
+            raise DerivableError("nothing is captured without a grammar. Give generate() one, or a constraint.")
+        return self._constraint.captures("".join(self._given))
 
     def _current(self) -> SoFar | None:
         """What has been made of the pieces given out, these included."""

@@ -47,6 +47,7 @@ class Joined:
         self.warnings: dict[GrammarWarning, None] = {}
         self.shapes: dict[str, Shape] = {}
         self.captures: dict[str, str] = {}
+        self.parts: dict[str, Rules] = {}
         self._starts: dict[int, tuple[Rules, Ref]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -91,7 +92,7 @@ class Joined:
         relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
         return Rules.of_known_names(
             *(self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order),
-            *(tuple(self.warnings), self.shapes, self.captures),
+            *(tuple(self.warnings), self.shapes, self.captures, self.parts),
         )
 
     def _fresh(self, name: str) -> str:
@@ -114,9 +115,7 @@ class Joined:
         self.warnings.update(dict.fromkeys(grammar.warnings))
         names: dict[str, str] = {}
         for name, terminal in grammar.terminals.items():
-            here, there = (self.tallied, self.captures), (grammar.tallied, grammar.captures)
-            is_same = all(one.get(name) == other.get(name) for one, other in zip(here, there))
-            if self.terminals.get(name) != terminal or not is_same:
+            if self.terminals.get(name) != terminal or not self._means_the_same(grammar, name):
                 fresh = self._fresh(name)
                 self.terminals[fresh] = terminal
                 if fresh != name:
@@ -141,13 +140,21 @@ class Joined:
         self._add_shapes(grammar, names)
         return Ref(names.get(grammar.start, grammar.start))
 
-
     def _add_shapes(self, grammar: Rules, names: Mapping[str, str]) -> None:
         for name, new in names.items():
             if name in grammar.rules:
                 self.shapes[new] = Shape(name)
         self.shapes.update({names.get(name, name): shape for name, shape in grammar.shapes.items()})
         self.captures.update({names.get(name, name): capture for name, capture in grammar.captures.items()})
+        self.parts.update({names.get(name, name): parts for name, parts in grammar.parts.items()})
+
+    def _means_the_same(self, grammar: Rules, terminal: str) -> bool:
+        """Here as in the grammar."""
+        return (
+            self.tallied.get(terminal) == grammar.tallied.get(terminal)
+            and self.captures.get(terminal) == grammar.captures.get(terminal)
+            and self.parts.get(terminal) == grammar.parts.get(terminal)
+        )
 
 
 def with_leaves(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
@@ -196,7 +203,7 @@ def plain(grammar: Rules) -> Rules:
         )
     joined = Joined()
     joined.terminals.update(grammar.terminals)
-    rules = cut_into_leaves(grammar, grammar.captures)
+    rules = cut_into_leaves(grammar, {*grammar.captures, *grammar.parts})
     joined.rules.update(dict.fromkeys(rules, EMPTY))
 
     def named(leaf: Expr) -> Expr:
@@ -214,6 +221,7 @@ def _without_ignored(grammar: Rules) -> Rules:
     joined.terminals.update(grammar.terminals)
     joined.shapes.update(grammar.shapes)
     joined.captures.update(grammar.captures)
+    joined.parts.update(grammar.parts)
     ignored = joined.rule("ignored", Repeat(alternation(Ref(name, is_kept=False) for name in grammar.ignore), 0, None))
     after = {name: joined.rule(name, Concat((Ref(name), ignored))) for name in grammar.terminals}
     joined.shapes.update({ref.name: Shape("") for ref in (ignored, *after.values())})

@@ -2,8 +2,8 @@
 
 Lark's loader does what its language asks for: imports, `%extend`, `%override`, templates, names for anonymous
 terminals, joining terminals into patterns. It is stopped before it turns repeats into recursive rules, so `x ~ 0..1000`
-stays one node. What only shapes trees (`?rule`, `!rule`, `_rule`, aliases, `[x]`, which tokens are filtered; rule priorities,
-which choose between parses) does not touch the language: it is kept beside it for `derivable.trees`.
+stays one node. What only shapes trees (`?rule`, `!rule`, `_rule`, aliases, `[x]`, which tokens are filtered, and rule
+priorities, which choose between derivations) does not touch the language: it is kept beside it for `derivable.trees`.
 
 Terminals stand in Lark's order: imported ones, then those defined, then the anonymous ones in order of appearance.
 Those that no rule reachable from the start uses, and that are not ignored, are left out, as Lark does; rules likewise.

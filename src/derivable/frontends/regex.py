@@ -18,12 +18,12 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
-from ..expr import ANY_CHAR, NOTHING, Alt, Bytes, Chars, Concat, Expr, Look
+from ..expr import ANY_CHAR, NOTHING, Alt, Bytes, Chars, Concat, Expr, Look, Ref, walk
 from ..limits import Limits
 from ..rules import Rules
 from .build import Step, alternation, characters, concatenation, look, recursion_room, repeat, run
 
-__all__ = ["grammar_from_regex", "parse_regex"]
+__all__ = ["grammar_from_regex", "parse_regex", "parts_of_regex"]
 
 _sre: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 
@@ -85,7 +85,22 @@ def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAUL
         LimitError: it is longer or deeper than `limits` allows.
     """
     expr = parse_regex(pattern, flags, limits=limits, half_pairs=False)
-    return Rules(rules={"root": expr}, terminals={}, start="root", source=pattern)
+    parts = parts_of_regex(pattern, flags, limits)
+    named = {"root": parts} if parts else {}
+    return Rules(rules={"root": expr}, terminals={}, start="root", source=pattern, parts=named)
+
+
+def parts_of_regex(pattern: str, flags: int, limits: Limits) -> Rules | None:
+    """A grammar of the texts of a pattern that has a rule for each group with a name, which is captured. `None`: there
+    is no such group; or there is look-around, which sees what stands beside its group."""
+    if "(?P<" not in pattern:
+        return None
+    groups: dict[str, Expr] = {}
+    expr = parse_regex(pattern, flags, limits=limits, groups=groups)
+    if not groups or any(isinstance(part, Look) for whole in (expr, *groups.values()) for part in walk(whole)):
+        return None
+    start = "(?:)"  # no group has that name
+    return Rules({start: expr, **groups}, {}, start, captures={name: name for name in groups})
 
 
 def parse_regex(
@@ -97,6 +112,7 @@ def parse_regex(
     limits: Limits = _DEFAULTS,
     half_pairs: bool = True,
     any_look_behind: bool = False,
+    groups: dict[str, Expr] | None = None,
 ) -> Expr:
     """The expression for a regular expression, its preferences (order of alternatives, laziness) kept.
 
@@ -108,6 +124,7 @@ def parse_regex(
         source: the text that `pattern` stands in, for error messages; the pattern itself by default.
         offset: where in `source` it begins.
         limits: bounds on its size and nesting.
+        groups: those with names are put here, and stand in the expression by them.
 
     Raises:
         GrammarError: `pattern` is not a string, or a flag means nothing for strings.
@@ -135,6 +152,8 @@ def parse_regex(
     place = _Place(pattern, pattern if source is None else source, 0 if source is None else offset)
     place.refuses_half_pairs, place.any_look_behind = not half_pairs, any_look_behind
     tree = _parse(pattern, flags & ~int(re.DEBUG), depth, place)
+    if groups is not None:
+        place.groups, place.names = groups, {number: name for name, number in tree.state.groupdict.items()}
     return run(_sequence(tree, tree.state.flags, place))
 
 
@@ -144,6 +163,8 @@ class _Place:
     def __init__(self, pattern: str, source: str, offset: int) -> None:
         self.pattern, self.source, self.offset = pattern, source, offset
         self.refuses_half_pairs = self.any_look_behind = False
+        self.groups: dict[str, Expr] = {}
+        self.names: dict[int, str] = {}  # of groups that are put there
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         return self.offset + start, self.offset + end
@@ -235,9 +256,13 @@ def _sequence(tree: Any, flags: int, place: _Place) -> Step:
             case "LITERAL" | "NOT_LITERAL" | "IN" | "ANY" | "RANGE" | "CATEGORY":
                 parts.append(_one(op.name, value, flags))
             case "SUBPATTERN":
-                _, added, removed, inner = value
+                number, added, removed, inner = value
                 kept = flags & ~_TYPE_FLAGS if added & _TYPE_FLAGS else flags
-                parts.append((yield _sequence(inner, (kept | added) & ~removed, place)))
+                item = yield _sequence(inner, (kept | added) & ~removed, place)
+                if (name := place.names.get(number)) is not None:
+                    place.groups[name] = item
+                    item = Ref(name)
+                parts.append(item)
             case "BRANCH":
                 branches = []
                 for branch in value[1]:

@@ -100,7 +100,12 @@ def _bodies(
                 open_rules.discard(name)
                 expr = pieces[name]
                 cost = _cost(expr, costs)
-                if name in unfit or name in kept or (most is not None and cost > most) or not _is_foldable(expr, bodies):
+                if (
+                    name in unfit
+                    or name in kept
+                    or (most is not None and cost > most)
+                    or not _is_foldable(expr, bodies)
+                ):
                     unfit.add(name)
                 else:
                     bodies[name], costs[name] = _substitute(expr, bodies), cost

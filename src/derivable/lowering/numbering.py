@@ -81,34 +81,41 @@ class InnerTexts(NamedTuple):
     others: bool
 
 
-def lower(grammar: Rules, limits: Limits, inner: Mapping[Embedded, InnerTexts] = MappingProxyType({})) -> Lowered:
+def lower(
+    grammar: Rules,
+    limits: Limits,
+    inner: Mapping[Embedded, InnerTexts] = MappingProxyType({}),
+    *,
+    folds: bool = True,
+) -> Lowered:
     """Numbers, automata and productions of a grammar.
 
     Args:
         grammar: in which no literal stands for tokens any more (`with_tokens`).
         limits: bounds on its automata and symbols.
         inner: which texts the languages inside it have.
+        folds: small regular rules become terminals.
 
     Raises:
         GrammarError: a terminal that can match nothing, an ignored terminal used in a rule, an empty language.
         LimitError: an automaton or the grammar itself grows past its bound.
     """
     try:
-        return _Lowering(grammar, limits, inner).run()
+        return _Lowering(grammar, limits, inner, folds).run()
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of an expression") from None
 
 
 class _Lowering:
-    def __init__(self, grammar: Rules, limits: Limits, inner: Mapping[Embedded, InnerTexts]) -> None:
+    def __init__(self, grammar: Rules, limits: Limits, inner: Mapping[Embedded, InnerTexts], folds: bool) -> None:
         self.grammar = grammar
         self.limits = limits
         self.inner = inner
         self.languages: list[tuple[int, Embedded]] = []
         self.scannerless = grammar.lexing == "scannerless"
         # A terminal that means something is not folded into others.
-        fold = self.scannerless and not grammar.distinct and not grammar.tallied
-        self.rules = dict[str | Expr, Expr]((cut_into_leaves(grammar) if fold else grammar.rules).items())
+        folds = folds and self.scannerless and not grammar.distinct and not grammar.tallied
+        self.rules = dict[str | Expr, Expr]((cut_into_leaves(grammar) if folds else grammar.rules).items())
         self.nonterminal_names: list[str] = []
         self.terminals: dict[str | Expr, int] = {}  # symbols, by name (named) or expression (inline)
         self.references: list[tuple[int, Special]] = []

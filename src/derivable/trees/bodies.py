@@ -105,11 +105,11 @@ class Bodies:
             state.ways.sort(key=lambda way: -self.shapes[way.rule].priority if way.rule >= 0 else 0)
         self.nullable = [False] * len(self.names)
         self.first = [0] * len(self.names)
-        while any([self._begin(rule) for rule in range(len(self.names))]):
+        while sum(self._begin(rule) for rule in range(len(self.names))):
             pass
         following = [0] * len(self.names)
         following[self.start] = END
-        while any([self._follow(state, following) for state in reversed(self.states)]):
+        while sum(self._follow(state, following) for state in reversed(self.states)):
             pass
 
     def _begin(self, rule: int) -> bool:

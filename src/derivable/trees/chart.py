@@ -44,6 +44,7 @@ class Chart:
 
     Attributes:
         columns: by border. Of a text that breaks off there is one more, where all rules end that are not complete.
+        steps: that were taken.
     """
 
     def __init__(self, bodies: Bodies, lexemes: Lexemes, is_whole: bool, most: int) -> None:
@@ -59,7 +60,7 @@ class Chart:
         """
         self.bodies, self.lexemes = bodies, lexemes
         self._most = most
-        self._steps = 0
+        self.steps = 0
         borders = len(lexemes.following)
         self.columns = [Column() for _ in range(borders if is_whole else borders + 1)]
         self._waiting: list[dict[int, list[tuple[Item, int]]]] = [{} for _ in self.columns]
@@ -69,16 +70,21 @@ class Chart:
         if not is_whole:
             self._break_off(borders)
 
+    def count(self) -> None:
+        """One step more."""
+        self.steps += 1
+        if self.steps > self._most:
+            raise LimitError("max_step_work", self.steps, self._most, "the derivation of a text, step by step")
+
     def _add_to(self, at: int, item: Item, step: Step | None) -> bool:
         """Whether it is new there."""
-        self._steps += 1
-        if self._steps > self._most:
-            raise LimitError("max_step_work", self._steps, self._most, "the derivation of a text, step by step")
-        steps = self.columns[at].items.setdefault(item, [])
+        self.count()
+        items = self.columns[at].items
+        is_new = item not in items
+        steps = items.setdefault(item, [])
         if step is not None:
             steps.append(step)
-            return len(steps) == 1
-        return True
+        return is_new
 
     def _fill(self, at: int, is_whole: bool) -> None:
         bodies, states, waiting = self.bodies, self.bodies.states, self._waiting[at]
@@ -101,8 +107,8 @@ class Chart:
                 known = column.complete.setdefault((state.rule, origin), [])
                 known.append(number)
                 if len(known) == 1:
-                    for (before, began), way in self._waiting[origin].get(state.rule, ()):
-                        add((states[before].ways[way].to, began), (origin, before, way))
+                    for (before, began), taken in self._waiting[origin].get(state.rule, ()):
+                        add((states[before].ways[taken].to, began), (origin, before, taken))
             for index, way in enumerate(state.ways):
                 if way.terminal:
                     for to in by_terminal.get(way.terminal, ()):

@@ -18,13 +18,16 @@ from ..rules import Rules, Terminal
 __all__ = ["cut", "members"]
 
 
-def cut(grammar: Rules) -> Rules:
+def cut(grammar: Rules, finest: bool = False) -> Rules:
     """The same language; rules hold names only, and what was a literal in a rule is left out of trees.
+
+    Args:
+        finest: into the smallest pieces, so that the order of alternatives and lazy repeats count within them.
 
     Example:
         >>> from derivable.grammar import Grammar
-        >>> list(cut(Grammar.from_gbnf('root ::= "(" [a-z]+ ")" | word; word ::= [0-9]')).terminals)
-        ['\\\\([a-z]+\\\\)', '[0-9]']
+        >>> list(cut(Grammar.from_gbnf('root ::= "(" root ")" | [a-z]+')).terminals)
+        ['"("', '")"', '[a-z]+']
     """
     if names_only(grammar):
         return _from_a_rule(grammar)
@@ -39,7 +42,9 @@ def cut(grammar: Rules) -> Rules:
         return Ref(name, is_kept=not isinstance(leaf, Bytes))
 
     rules = {
-        name: with_leaves(largest_runs(expr), named) if not isinstance(expr, Sequences | Members) else expr
+        name: with_leaves(expr if finest else largest_runs(expr), named)
+        if not isinstance(expr, Sequences | Members)
+        else expr
         for name, expr in grammar.rules.items()
     }
     return _from_a_rule(replace(grammar, rules=rules, terminals=terminals))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..support import steps
 from .bodies import Way
@@ -33,12 +33,32 @@ class Derived:
     is_complete: bool = True
 
 
+@dataclass(slots=True)
+class _Choice:
+    """A place on the way through a body.
+
+    Attributes:
+        at: the border.
+        state: of the body.
+        way: the number of the one that was taken, or is to be tried.
+        tried: borders that it has led to.
+    """
+
+    at: int
+    state: int
+    way: int = 0
+    tried: set[int] = field(default_factory=set)
+
+
 _NONE = Derived(-1, [], 0)
 """There is none."""
 
 
 def derive(chart: Chart, ends: Collection[int]) -> Derived | None:
     """The derivation of the start rule from the beginning of the text to one of some borders.
+
+    Raises:
+        LimitError: rules derive themselves in so many ways that those steps of the chart are used up that are left.
 
     Cost: the size of the derivation, and of those parts of others that begin like it.
     """
@@ -54,6 +74,7 @@ class _Reading:
 
     def rule(self, rule: int, begin: int, ends: frozenset[int]) -> steps.Step[Derived]:
         """Its first derivation from a border to one of others. What derives itself is passed over."""
+        self.chart.count()
         key = rule, begin, ends
         if key in self.under_way:
             return _NONE
@@ -111,39 +132,44 @@ class _Reading:
         return fitting[0] if len(fitting) == 1 else max(fitting, key=lambda x: x.end)
 
     def _first(self, rule: int, begin: int, ends: frozenset[int]) -> steps.Step[Derived]:
-        states = self.chart.bodies.states
+        """The first way through a body. Where it comes to nothing, because a part would have to derive itself, the next
+        one is tried."""
         onward = self._onward(rule, begin, ends)
-        at, number = begin, self.chart.bodies.entry[rule]
+        choices = [_Choice(begin, self.chart.bodies.entry[rule])]
         parts: list[Part] = []
-        met = {(at, number)}
-        while at != self.breaks_off:
-            ways = onward.get((at, number), {})
-            taken: tuple[int, int] | None = None
-            for index, way in enumerate(states[number].ways):
-                if way.ends:
-                    if at in ends:
-                        parts.append((way, None))
-                        return Derived(rule, parts, at)
-                    continue
-                places = frozenset(to for to in ways.get(index, ()) if (to, way.to) not in met)
-                if not places:
-                    continue
-                part: Lexeme | Derived
-                if way.terminal:
-                    part = self._lexeme(at, way.terminal, places)
-                    taken = part.to, way.to
-                else:
-                    part = yield self.rule(way.rule, at, places)
-                    if part is _NONE:
-                        continue
-                    taken = part.end, way.to
-                parts.append((way, part))
-                break
-            if taken is None:
-                return Derived(rule, parts, self.breaks_off, False) if BREAKS_OFF in ways else _NONE
-            at, number = taken
-            met.add(taken)
-        return Derived(rule, parts, at, False)
+        while choices:
+            here = choices[-1]
+            ways = self.chart.bodies.states[here.state].ways
+            if here.at == self.breaks_off:
+                return Derived(rule, parts, here.at, False)
+            if here.way == len(ways):
+                if BREAKS_OFF in onward.get((here.at, here.state), ()):
+                    return Derived(rule, parts, self.breaks_off, False)
+                choices.pop()
+                parts = parts[:-1]
+                continue
+            way = ways[here.way]
+            if way.ends:
+                if here.at in ends:
+                    return Derived(rule, [*parts, (way, None)], here.at)
+                here.way += 1
+                continue
+            met = {choice.at for choice in choices if choice.state == way.to} | here.tried
+            leads = onward.get((here.at, here.state), {}).get(here.way, ())
+            places = frozenset(to for to in leads if to not in met)
+            part: Lexeme | Derived = _NONE
+            if places and way.terminal:
+                part = self._lexeme(here.at, way.terminal, places)
+            elif places:
+                part = yield self.rule(way.rule, here.at, places)
+            if part is _NONE:
+                here.way, here.tried = here.way + 1, set()
+                continue
+            to = part.to if isinstance(part, Lexeme) else part.end
+            here.tried.add(to)
+            parts.append((way, part))
+            choices.append(_Choice(to, way.to))
+        return _NONE
 
     def _onward(self, rule: int, begin: int, ends: frozenset[int]) -> dict[tuple[int, int], dict[int, list[int]]]:
         """Of the items of a rule that lead to one of some borders: where each of their ways leads."""

@@ -22,7 +22,7 @@ from .bodies import Bodies
 from .chart import Chart
 from .cut import cut
 from .derivation import Derived, derive
-from .lexemes import Lexeme, lexemes_of
+from .lexemes import Lexeme, Lexemes, lexemes_of
 from .written import Written
 
 __all__ = ["Captures", "Inner", "Trees"]
@@ -100,6 +100,7 @@ class Trees:
         limits: Limits,
         inner: Mapping[Embedded, Inner],
         ids: Callable[[Special], list[int]],
+        finest: bool = False,
     ) -> None:
         """
         Args:
@@ -108,12 +109,16 @@ class Trees:
             limits: bounds.
             inner: the languages inside it.
             ids: the tokens that a terminal names.
+            finest: see `cut`.
         """
         self._whole, self._vocabulary, self._limits, self._inner = grammar, vocabulary, limits, inner
+        self.captured = {*grammar.captures, *grammar.parts}
+        self._parts: dict[str, Trees] = {}
         spelled = with_tokens(grammar, vocabulary.special_ids)
         self._joined = grammar.terminals.keys() & spelled.rules.keys()  # literals that have become several tokens
-        self._cut = cut(spelled)
-        lowered = lower(self._cut, limits, {language: each.texts for language, each in inner.items()})
+        self._cut = cut(spelled, finest)
+        texts = {language: each.texts for language, each in inner.items()}
+        lowered = lower(self._cut, limits, texts, folds=False)
         self._names = ["", *lowered.terminal_names]
         self._indentation = lowered.indentation
         self._tokens = {each for _, named in lowered.references for each in ids(named)}
@@ -147,6 +152,10 @@ class Trees:
         (tree,) = node.children
         return tree  # type: ignore[no-any-return]
 
+    def steps(self, written: Written) -> int:
+        """How many steps the derivation of a whole text takes, to see how they grow with it."""
+        return self._chart(written, is_whole=True)[1].steps
+
     def captures(self, written: Written, *, is_whole: bool = False) -> Captures:
         """What is captured in a text, or in the beginning of one: of parts that are complete, whatever follows.
 
@@ -161,27 +170,44 @@ class Trees:
     @property
     def has_captures(self) -> bool:
         """Something is captured in its texts."""
-        return bool(self._whole.captures) or any(
+        return bool(self._whole.captures or self._whole.parts) or any(
             each.trees(language.grammar).has_captures for language, each in self._inner.items()
         )
+
+    def captures_within(self, name: str, written: Written, found: list[tuple[str, str]]) -> None:
+        """Adds what is captured in the text of a rule or terminal."""
+        if name in self._whole.captures:
+            found.append((self._whole.captures[name], written.text(0, len(written.units))))
+        if name in self._whole.parts:
+            if (parts := self._parts.get(name)) is None:
+                grammar = self._whole.parts[name]
+                parts = self._parts[name] = Trees(grammar, self._vocabulary, self._limits, {}, lambda named: [], True)
+            parts._read_captures(written, found, True)
 
     def _read_captures(self, written: Written, found: list[tuple[str, str]], is_whole: bool) -> None:
         derived = self._derive(written, is_whole=is_whole)
         steps.run(_Reader(self, written, found).node(derived, is_root=True))
 
-    def _derive(self, written: Written, *, is_whole: bool) -> Derived:
+    def _chart(self, written: Written, *, is_whole: bool) -> tuple[Lexemes, Chart]:
         lexemes = lexemes_of(
             self._kernel, written.units, written.tokens, is_whole=is_whole, indentation=self._indentation
         )
-        if lexemes is not None:
-            chart = Chart(self._bodies, lexemes, is_whole, self._limits.max_step_work)
-            root = self._bodies.start, 0
-            ends = [at for at, ends in enumerate(lexemes.ends) if ends and root in chart.columns[at].complete]
-            derived = derive(chart, ends if is_whole else [len(lexemes.following)])
-            if derived is not None:
-                return derived
+        if lexemes is None:
+            raise self._refused(written, is_whole)
+        return lexemes, Chart(self._bodies, lexemes, is_whole, self._limits.max_step_work)
+
+    def _derive(self, written: Written, *, is_whole: bool) -> Derived:
+        lexemes, chart = self._chart(written, is_whole=is_whole)
+        root = self._bodies.start, 0
+        ends = [at for at, ends in enumerate(lexemes.ends) if ends and root in chart.columns[at].complete]
+        derived = derive(chart, ends if is_whole else [len(lexemes.following)])
+        if derived is None:
+            raise self._refused(written, is_whole)
+        return derived
+
+    def _refused(self, written: Written, is_whole: bool) -> MatcherError:
         what = "a text" if is_whole else "the beginning of a text"
-        raise MatcherError(
+        return MatcherError(
             f"{written.text(0, len(written.units))[:60]!r} is not {what} of the grammar. `derivable check` shows where "
             "it leaves it."
         )
@@ -211,8 +237,8 @@ class _Reader:
                 inside = yield self.node(part)
                 made.cover(inside.begin, inside.end)
                 made.children += inside.children
-        if derived.is_complete and name in self.trees._whole.captures:
-            self.found.append((self.trees._whole.captures[name], self.text(made)))
+        if derived.is_complete:
+            self.capture(name, made.begin, made.end)
         if name in self.trees._joined:
             made.children = [self.token(name, max(0, made.begin), max(0, made.end))]
         elif is_root and (alias or shape.name or len(made.children) != 1 or not isinstance(made.children[0], Tree)):
@@ -226,8 +252,9 @@ class _Reader:
             return Tree(name, made.children)
         return Tree(name, made.children, self.written.meta(made.begin, made.end))
 
-    def text(self, made: _Node) -> str:
-        return "" if made.begin < 0 else self.written.text(made.begin, made.end)
+    def capture(self, name: str, begin: int, end: int) -> None:
+        if name in self.trees.captured:
+            self.trees.captures_within(name, self.written.part(max(0, begin), max(0, end)), self.found)
 
     def token(self, name: str, begin: int, end: int) -> Token:
         start, line, column = self.written.place(begin)
@@ -238,8 +265,8 @@ class _Reader:
         """A terminal: a token, or what stands in the other language."""
         name = self.trees._names[lexeme.terminal]
         terminal = self.trees._cut.terminals.get(name)
-        if lexeme.is_whole and name in self.trees._whole.captures:
-            self.found.append((self.trees._whole.captures[name], self.written.text(lexeme.begin, lexeme.end)))
+        if lexeme.is_whole:
+            self.capture(name, lexeme.begin, lexeme.end)
         if terminal is not None and isinstance(terminal.expr, Embedded):
             return self.inside(terminal.expr, lexeme)
         return [self.token(name, lexeme.begin, lexeme.end)] if is_kept else []

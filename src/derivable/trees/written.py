@@ -96,7 +96,7 @@ class Written:
 
     def meta(self, begin: int, end: int) -> Meta:
         """Where a part lies, as Lark says it."""
-        meta = Meta()
+        meta = Meta()  # type: ignore[no-untyped-call]
         meta.empty = False
         meta.start_pos, meta.line, meta.column = self.place(begin)
         meta.end_pos, meta.end_line, meta.end_column = self.place(end)

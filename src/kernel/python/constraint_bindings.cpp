@@ -9,6 +9,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "matching/inner_constraint.hpp"
@@ -120,9 +121,7 @@ void bind_constraints(nb::module_& m) {
             },
             "Lexer states and splits, for a plan's `splits`; empty under scannerless.")
         .def("lexemes", &lexemes, nb::arg("bytes"), nb::arg("tokens"), nb::arg("is_whole"),
-             "All ways to cut a text (src/kernel/matching/lexeme_graph.hpp): where their borders lie, and the lexemes between them as "
-             "(from, "
-             "to, symbol or 0, change of blocks). `bytes`: 256 is a token without any. `tokens`: (begin, length, id).")
+             "All ways to cut a text (matching/lexeme_graph.hpp). In `bytes` 256 is a token without any; `tokens`: (begin, length, id).")
         .def("index_view", &index_view, "What the index holds: a dict (src/kernel/matching/index_view.hpp).")
         .def("stats", [](Constraint& c) {
             Stats s;
