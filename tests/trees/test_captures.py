@@ -65,6 +65,14 @@ def test_what_is_encoded_comes_out_decoded(encoding: str, written: str) -> None:
     assert captured("code: " + code, "code: " + written) == [("code", 'def f():\n    return "a"\n')]
 
 
+def test_what_is_ignored_at_the_ends() -> None:
+    json = dv.Grammar.builtin("json").capture("json")
+    assert captured("<" + json + ">", "< [1] >") == [("json", " [1] ")]
+    rules = dv.Grammar.from_lark('start: "(" word ")"\nword: /[a-z]+/\n%ignore " "')
+    inner = dv.Grammar.of(dv.rules.Rules(**{**vars(rules), "captures": {"word": "word"}}))
+    assert captured(inner, "( ab )") == [("word", "ab")]
+
+
 def test_rules_of_languages_inside() -> None:
     rules = 'start: (pair ";")*\npair: NAME "=" NUMBER\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/\n%ignore " "'
     made = dv.Grammar.from_lark(rules)

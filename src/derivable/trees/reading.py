@@ -238,7 +238,8 @@ class _Reader:
                 made.cover(inside.begin, inside.end)
                 made.children += inside.children
         if derived.is_complete:
-            self.capture(name, made.begin, made.end)
+            whole = 0, len(self.written.units)  # what is ignored at its ends is part of it
+            self.capture(name, *(whole if is_root else (made.begin, made.end)))
         if name in self.trees._joined:
             made.children = [self.token(name, max(0, made.begin), max(0, made.end))]
         elif is_root and (alias or shape.name or len(made.children) != 1 or not isinstance(made.children[0], Tree)):
