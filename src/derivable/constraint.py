@@ -25,8 +25,6 @@ from .warm.artifact import Plan, packed, read, unpacked, write
 if TYPE_CHECKING:
     from mmap import mmap
 
-    from lark import Tree
-
     from .rules import Rules
     from .trees import Captures, Trees
 
@@ -302,8 +300,9 @@ class Constraint(CompiledGrammar):
             seen.append(parts)
             yield [part if isinstance(part, bytes) else resolve_token(part.token, self.vocabulary) for part in parts]
 
-    def parse(self, text: str | bytes | Sequence[int]) -> Tree[Any]:
-        """How a whole text is derived, as Lark's trees have it: rule names, aliases, `?rule`, `!rule`, `_rule`, `[x]`.
+    def parse(self, text: str | bytes | Sequence[int]) -> Any:
+        """How a whole text is derived, as a `lark.Tree`: rule names, aliases, `?rule`, `!rule`, `_rule`, `[x]` as Lark
+        has them (so it is a `lark.Token` where a rule `?start` comes to one).
 
         Of several derivations the first counts, from the top down and from left to right: rules of higher priority,
         then alternatives in their order, then repeats that take more. Where another language stands, its tree does.

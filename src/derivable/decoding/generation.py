@@ -13,8 +13,6 @@ from derivable.decoding.trace import Trace
 from derivable.errors import DerivableError
 
 if TYPE_CHECKING:
-    from lark import Tree
-
     from derivable.trees import Captures
 
 __all__ = ["Generation", "Stats"]
@@ -122,7 +120,7 @@ class Generation:
         return self.read(self.text)
 
     @property
-    def tree(self) -> Tree[Any]:
+    def tree(self) -> Any:
         """How the text is derived; see `Constraint.parse`.
 
         Raises:

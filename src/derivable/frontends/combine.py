@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 
+_JOINED = Shape("", is_only_child=True)
+"""A rule that nobody wrote: trees have what stands in it."""
+
+
 class Joined:
     """Rules and terminals of several grammars under one roof; rules hold nothing but names.
 
@@ -88,7 +92,7 @@ class Joined:
     def grammar(self, name: str, expr: Expr, source: str | None = None) -> Rules:
         """The grammar that derives `expr`."""
         start = self.rule(name, expr).name
-        self.shapes[start] = Shape("")
+        self.shapes[start] = _JOINED
         relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
         return Rules.of_known_names(
             *(self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order),
@@ -224,7 +228,7 @@ def _without_ignored(grammar: Rules) -> Rules:
     joined.parts.update(grammar.parts)
     ignored = joined.rule("ignored", Repeat(alternation(Ref(name, is_kept=False) for name in grammar.ignore), 0, None))
     after = {name: joined.rule(name, Concat((Ref(name), ignored))) for name in grammar.terminals}
-    joined.shapes.update({ref.name: Shape("") for ref in (ignored, *after.values())})
+    joined.shapes.update({ref.name: _JOINED for ref in (ignored, *after.values())})
 
     def spaced(leaf: Expr) -> Expr:
         return after.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf
@@ -232,7 +236,6 @@ def _without_ignored(grammar: Rules) -> Rules:
     for name, expr in grammar.rules.items():
         joined.rules[name] = with_leaves(expr, spaced)
     made = joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
-    joined.shapes[made.start] = Shape("")
     return made
 
 

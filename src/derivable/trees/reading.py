@@ -140,8 +140,8 @@ class Trees:
         special = self._vocabulary.special_ids
         return Written.of_text(text, {name: each for name, each in special.items() if each in self._tokens})
 
-    def tree(self, written: Written) -> Tree[Any]:
-        """The tree of a whole text.
+    def tree(self, written: Written) -> Any:
+        """The tree of a whole text; a token, if the start rule is one that is replaced by its only child.
 
         Raises:
             LimitError: it is too ambiguous.
@@ -150,7 +150,7 @@ class Trees:
         derived = self._derive(written, is_whole=True)
         node: _Node = steps.run(_Reader(self, written, []).node(derived, is_root=True))
         (tree,) = node.children
-        return tree  # type: ignore[no-any-return]
+        return tree
 
     def steps(self, written: Written) -> int:
         """How many steps the derivation of a whole text takes, to see how they grow with it."""
@@ -242,10 +242,8 @@ class _Reader:
             self.capture(name, *(whole if is_root else (made.begin, made.end)))
         if name in self.trees._joined:
             made.children = [self.token(name, max(0, made.begin), max(0, made.end))]
-        elif is_root and (alias or shape.name or len(made.children) != 1 or not isinstance(made.children[0], Tree)):
+        elif (is_root or shape.name) and (alias or not shape.is_only_child or len(made.children) != 1):
             made.children = [self.tree(alias or shape.name or name.split("#")[0], made)]
-        elif shape.name and not (shape.is_only_child and not alias and len(made.children) == 1) and not is_root:
-            made.children = [self.tree(alias or shape.name, made)]
         return made
 
     def tree(self, name: str, made: _Node) -> Tree[Any]:

@@ -128,7 +128,7 @@ class Builder {
         }
     }
 
-    // A lexeme that the text breaks off, as each terminal that it may become. False: it can only end here.
+    // A lexeme that the text breaks off, as each terminal that it may become. False: it can only end here. What may go on is taken to.
     bool in_progress(const Parse& parse, uint32_t number) {
         const LexState members = lexer().members(parse.lex);
         const ByteSet next = lexer().bytes(members);
@@ -171,12 +171,17 @@ class Builder {
         }
     }
     void end_inside(const Border& border, Symbol symbol, const EmbeddedText& inside, size_t place, uint32_t number) {
-        if (inside.may_end()) {
-            const bool at_end = is_last(place) && is_whole_;
-            arrive(number, place, symbol, border, lexemes_.after(symbol, border.stack, border.environment, at_end), lexer().text_start(),
-                   true);
+        if (is_last(place) && !is_whole_) {
+            bool goes_on = inside.names_token();
+            for (int byte = 0; byte < 256 && !goes_on; byte++) goes_on = inside.step(uint8_t(byte)) != nullptr;
+            if (goes_on) {
+                ends_.push_back({number, 0, symbol, 0});
+                return;
+            }
         }
-        if (is_last(place) && !is_whole_) ends_.push_back({number, 0, symbol, 0});
+        if (!inside.may_end()) return;
+        const bool at_end = is_last(place) && is_whole_;
+        arrive(number, place, symbol, border, lexemes_.after(symbol, border.stack, border.environment, at_end), lexer().text_start(), true);
     }
 
     const TokenizedText::Token* token_at(size_t place) const {
