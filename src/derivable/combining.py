@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from .limits import Limits
+from .meaning import Meaning
 from .rules import MOST_TOKENS, Lexing, Rules, SpecialTokens
 from .support.arguments import instance, integer, texts
 from .values.reader import Reader
@@ -71,6 +72,17 @@ class Combining(Rules):
         from .frontends.combine import alternate
 
         return cls.of(alternate(operands))
+
+    def with_meaning(self, meaning: Meaning) -> Self:
+        """The same grammar, in whose slots only those names stand that there are (`derivable.meaning.Meaning`).
+
+        Raises:
+            ArgumentError: no meaning.
+            GrammarError: compiling it finds that a slot is no terminal of it, nor a rule that is one.
+            UnsupportedFeatureError: compiling it finds other parts that cannot stand beside slots.
+        """
+        instance("meaning", meaning, Meaning, "a Meaning")
+        return replace(self, meaning=meaning)
 
     def capture(self, name: str) -> Self:
         """The same texts; where one stands in a text, it is known by this name: `Generation.captures`,

@@ -228,7 +228,7 @@ def _compile(
     values: Values = "json" if grammar.reader is not None and grammar.reader.is_json else "text"
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead, values)
     languages = [(symbol, language.encoding, inner[language]) for symbol, language in lowered.languages]
-    constraint = Constraint(plan, vocabulary, grammar, without, languages)
+    constraint = Constraint(plan, vocabulary, grammar, without, languages, meaning=grammar.meaning)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
     return constraint
 

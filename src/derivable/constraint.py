@@ -16,6 +16,7 @@ from .index.monitoring import alive
 from .limits import Limits
 from .lowering import InnerTexts, with_tokens
 from .matcher import CompiledGrammar, Matcher
+from .meaning import Meaning, Numbered
 from .matchers import CanonicalMatcher, PrefetchingMatcher
 from .support.arguments import file_path, instance
 from .vocabulary import Vocabulary
@@ -68,6 +69,7 @@ class Constraint(CompiledGrammar):
         grammar: Grammar | None = None,
         without: tuple[str, ...] = (),
         inner: Sequence[tuple[int, str, Constraint]] | None = None,
+        meaning: Meaning | None = None,
     ) -> None:
         instance("plan", plan, Plan, "made by compile() or Constraint.load()")
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
@@ -91,6 +93,8 @@ class Constraint(CompiledGrammar):
             [(symbol, token_ids(named, vocabulary), named.negated) for symbol, named in lowered.references],
             [(symbol, each._kernel) for symbol, _, each in inner],
             without,
+            [(symbol, base) for symbol, base, _ in lowered.slots] if meaning else [],
+            Numbered(meaning, {symbol: slot for symbol, _, slot in lowered.slots}) if meaning else None,
         )
 
         alive[self._kernel.serial] = self

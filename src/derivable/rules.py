@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from .errors import ArgumentError, GrammarError, UnsupportedFeatureError
 from .expr import Expr, node, references
+from .meaning import Meaning
 from .support.arguments import instance, integer, items, texts
 from .values.reader import Reader
 
@@ -201,6 +202,7 @@ class Rules:
     warnings: tuple[GrammarWarning, ...] = field(default=(), repr=False, compare=False)
     shapes: Mapping[str, Shape] = field(default_factory=dict, repr=False)
     captures: Mapping[str, str] = field(default_factory=dict, repr=False)
+    meaning: Meaning | None = field(default=None, repr=False)
     parts: Mapping[str, Rules] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -219,6 +221,7 @@ class Rules:
         for text in items("samples", self.samples, "texts, as a tuple"):
             instance("samples", text, str, "texts, as a tuple of str")
         instance("indentation", self.indentation, Indentation | None, "Indentation(...), or None")
+        instance("meaning", self.meaning, Meaning | None, "a Meaning, or None")
         instance("reader", self.reader, Reader | None, "a Reader, or None")
         for warning in items("warnings", self.warnings, "warnings, as a tuple"):
             instance("warnings", warning, GrammarWarning, "GrammarWarning(...), in a tuple")
@@ -277,7 +280,7 @@ class Rules:
         fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
         made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
         made.__dict__.update(tallied=tallied or {}, in_order=in_order, warnings=warnings)
-        made.__dict__.update(shapes=shapes or {}, captures=captures or {}, parts=parts or {})
+        made.__dict__.update(shapes=shapes or {}, captures=captures or {}, parts=parts or {}, meaning=None)
         return made
 
     def __repr__(self) -> str:

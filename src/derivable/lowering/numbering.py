@@ -31,6 +31,7 @@ from .indentation import LoweredIndentation, indentation_terminals, lower_indent
 from .leaves import cut_into_leaves
 from .repeats import add_repeat
 from .show import show
+from .slots import with_slots
 from .tallies import Tallies, lower_tallies
 from .words import cut_out_words, words
 
@@ -56,6 +57,7 @@ class Lowered:
         indentation: symbols and settings, as the kernel takes them.
         distinct: symbols of the terminals that open arrays of distinct items.
         max_tokens: symbols of the terminals whose lexemes may lie in so many tokens, and the number.
+        slots: (symbol, symbol of the terminal that it is to the lexer, name) of the terminals whose lexemes are names.
         tallies: what objects ask of their members together, and the roles of symbols in them.
     """
 
@@ -71,6 +73,7 @@ class Lowered:
     max_tokens: tuple[tuple[int, int], ...] = ()
     tallies: Tallies | None = None
     words: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
+    slots: tuple[tuple[int, int, str], ...] = ()
     languages: tuple[tuple[int, Embedded], ...] = ()
 
 
@@ -111,10 +114,12 @@ class _Lowering:
         self.grammar = grammar
         self.limits = limits
         self.inner = inner
+        grammar, self.slots = with_slots(grammar)
+        self.grammar = grammar
         self.languages: list[tuple[int, Embedded]] = []
         self.scannerless = grammar.lexing == "scannerless"
         # A terminal that means something is not folded into others.
-        folds = folds and self.scannerless and not grammar.distinct and not grammar.tallied
+        folds = folds and self.scannerless and not grammar.distinct and not grammar.tallied and not grammar.meaning
         self.rules = dict[str | Expr, Expr]((cut_into_leaves(grammar) if folds else grammar.rules).items())
         self.nonterminal_names: list[str] = []
         self.terminals: dict[str | Expr, int] = {}  # symbols, by name (named) or expression (inline)
@@ -146,6 +151,13 @@ class _Lowering:
             max_tokens=self._max_tokens(),
             tallies=lower_tallies(self.grammar, self.terminals),
             languages=tuple(self.languages),
+            slots=tuple(
+                [
+                    (self.terminals[name], self.terminals[base], slot)
+                    for name, (base, slot) in self.slots.items()
+                    if name in self.terminals
+                ]
+            ),
         )
 
     def _max_tokens(self) -> tuple[tuple[int, int], ...]:
@@ -166,6 +178,7 @@ class _Lowering:
         """The productions of all rules, and the start symbol."""
         grammar = self.grammar
         first = [*(grammar.terminals if grammar.lexing == "basic" else grammar.ignore), *indentation_terminals(grammar)]
+        first += [base for base, _ in self.slots.values()]
         asked: set[Expr] = set()
         while True:
             start, names, self.productions, self.terminals = _kernel.flatten(

@@ -17,8 +17,18 @@ void Prospects::set_newline(Indentations& indentations, TerminalId newline, bool
 std::pair<Split::Sureness, uint32_t> Prospects::sureness(LexState s) {
     if (lexer_.policy() == Policy::kScannerless) return {Split::Sureness::kSure, 0};
     if (!always_alive_(s)) return {Split::Sureness::kExact, s.index()};
-    if (lexer_.policy() == Policy::kBasic) return {Split::Sureness::kProducible, producible_set(s)};
+    if (lexer_.policy() == Policy::kBasic || has_unwanted(s)) return {Split::Sureness::kProducible, producible_set(s)};
     return {Split::Sureness::kSure, 0};
+}
+
+bool Prospects::has_unwanted(LexState s) {
+    if (!may_be_unwanted_) return false;
+    const auto [known, is_new] = has_unwanted_.try_emplace(s, char(0));
+    if (!is_new) return known->second != 0;
+    const auto members = lexer_.describe(s);
+    work(members.size());
+    known->second = char(std::any_of(members.begin(), members.end(), [&](const auto& m) { return may_be_unwanted_(m.first); }));
+    return known->second != 0;
 }
 
 bool Prospects::may_be_newline(LexState s) {

@@ -21,6 +21,11 @@ class Prospects {
     explicit Prospects(Lexer& lexer) : lexer_(lexer) {}
     // From the constraint, under longest and basic: Liveness::always_alive. A token that ends in any other state is decided exactly.
     void set_always_alive(std::function<bool(LexState)> always_alive) { always_alive_ = std::move(always_alive); }
+    // From the constraint: terminals that may compete for a lexeme and that the parser does not want (Slots). Not under scannerless.
+    void set_unwanted(std::function<bool(TerminalId)> may_be_unwanted) { may_be_unwanted_ = std::move(may_be_unwanted); }
+    // Such a one is among those that a lexeme in progress may become.
+    bool has_unwanted(LexState s);
+    uint32_t producible_set(LexState s);
     // From the constraint, if the grammar has indentation. `column_matters`: a newline lexeme cannot always go on to another line.
     void set_newline(Indentations& indentations, TerminalId newline, bool column_matters);
 
@@ -43,10 +48,10 @@ class Prospects {
     void archive(Archive& a);
 
   private:
-    uint32_t producible_set(LexState s);
-
     Lexer& lexer_;
     std::function<bool(LexState)> always_alive_;
+    std::function<bool(TerminalId)> may_be_unwanted_;
+    std::unordered_map<LexState, char> has_unwanted_;
     Indentations* indentations_ = nullptr;
     TerminalId newline_;
     bool column_matters_ = false;

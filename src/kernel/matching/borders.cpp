@@ -67,6 +67,7 @@ void Borders::find_distances() {
     if (n > kMany) return;
     std::vector<char> is_inner(n, 0);
     for (const auto& language : engine_.terminals.languages()) is_inner[language->symbol()] = 1;
+    for (Symbol slot : engine_.slots.symbols()) is_inner[slot] = 1;
     const IndentationSpec& blocks = engine_.environments.indentations.spec;
     for (Symbol s = 1; s < n; s++) {
         Recognizer recognizer = engine_.access.lexer().recognizer(engine_.terminals.to_lexer(s));
@@ -97,7 +98,8 @@ uint64_t Borders::distance(Frontier stack) {
     for (Symbol s : engine_.stacks.terminals(engine_.stacks.accepts(stack))) {
         if (s == kEnd) continue;
         const auto& languages = engine_.terminals.languages();
-        const bool is_inner = std::any_of(languages.begin(), languages.end(), [&](const auto& l) { return l->symbol() == s; });
+        const bool is_inner = std::any_of(languages.begin(), languages.end(), [&](const auto& l) { return l->symbol() == s; }) ||
+                              engine_.terminals.is_slot(s);
         least = std::min(least, is_inner ? 0 : distances_[s] + lengths_[s]);
     }
     return least;
@@ -116,17 +118,24 @@ class Borders::Search {
             const auto [stack, environment, language] = at;
             Parse inside{b_.engine_.access.lexer().none(), stack, environment};
             inside.embedded = b_.engine_.terminals.languages()[language]->begin();
-            if (!b_.lexemes_.alive(inside)) continue;
-            std::sort(nodes.begin(), nodes.end());
-            nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-            if (nodes.back() == Runs::kRoot) nodes.pop_back(), all.push_back({inside, nullptr});
-            if (!nodes.empty()) all.push_back({inside, std::make_shared<const std::vector<uint32_t>>(std::move(nodes))});
+            if (b_.lexemes_.alive(inside)) add(std::move(inside), kEnd, nodes, all);
+        }
+        for (auto& [at, nodes] : names_) {
+            const auto [stack, environment, start, slot] = at;
+            add({start, stack, environment}, slot, nodes, all);
         }
         return all;
     }
 
   private:
     using Nodes = std::vector<uint32_t>;
+
+    static void add(Parse behind, Symbol slot, Nodes& nodes, std::vector<Crossing>& all) {
+        std::sort(nodes.begin(), nodes.end());
+        nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+        if (nodes.back() == Runs::kRoot) nodes.pop_back(), all.push_back({behind, nullptr, slot});
+        if (!nodes.empty()) all.push_back({std::move(behind), std::make_shared<const std::vector<uint32_t>>(std::move(nodes)), slot});
+    }
     using Ended = std::tuple<TerminalId, Obligations, Environment>;
 
     void visit(const Nodes& nodes, const Parse& t) {
@@ -159,7 +168,13 @@ class Borders::Search {
         for (uint32_t node : nodes)
             if (height(node) > far) near.push_back(node);
         if (near.empty()) return;
-        const LexState start = lexemes.start(b_.engine_.stacks.accepts(after.stack), obligations, after.environment).value;
+        const AcceptSet accepts = b_.engine_.stacks.accepts(after.stack);
+        const LexState start = lexemes.start(accepts, obligations, after.environment).value;
+        for (Symbol slot : b_.engine_.slots.symbols()) {
+            if (!b_.engine_.stacks.contains(accepts, slot)) continue;
+            Nodes& found = names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot}];
+            found.insert(found.end(), near.begin(), near.end());
+        }
         if (start != kNoState) visit(near, {start, after.stack, after.environment});
     }
 
@@ -198,6 +213,7 @@ class Borders::Search {
     Borders& b_;
     const Trie& trie_;
     std::map<std::tuple<Frontier, Environment, uint32_t>, Nodes> found_;
+    std::map<std::tuple<Frontier, Environment, LexState, Symbol>, Nodes> names_;
 };
 
 const std::vector<Borders::Crossing>& Borders::into(const Parse& t) {

@@ -32,6 +32,7 @@ class Borders {
     struct Crossing {
         Parse behind;
         EmbeddedText::Nodes nodes;  // null: where the token begins
+        Symbol slot = kEnd;         // a name begins there; then `behind` is before its first byte, and neither name nor meaning are told
     };
     std::vector<Crossing> of(const Parse& t) { return t.embedded ? out_of(t) : into(t); }
     // Those that begin with one of its nodes and go on behind the border; ascending. Valid until the next call.

@@ -19,9 +19,10 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       lr_(std::move(spec.productions)),
       stacks_(lr_),
       environments_(std::move(spec.indentation), std::move(spec.tallies)),
+      slots_(std::move(spec.meaning), spec.slots),
       access_(*spanner_, limits_.cache_bytes, [this] { return wants_collection(); }),
       liveness_(spanner_->lexer, stacks_, terminals_.all_to_lexer(), terminals_.all_ignored(), limits_.max_liveness_steps),
-      engine_{access_, *spanner_, stacks_, liveness_, terminals_, environments_},
+      engine_{access_, *spanner_, stacks_, liveness_, terminals_, environments_, slots_},
       lexemes_(engine_),
       stepper_(engine_, lexemes_, limits_.max_parses),
       unique_items_(access_, stacks_, stepper_, limits_.max_liveness_steps),
@@ -38,7 +39,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
             terminal.recognizer.bound_rounds([this](CountingAutomaton& round) { return spanner_->most_rounds(round); });
         }
     for (const auto& language : spec.languages) language->set_around(access_);
-    terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct, std::move(spec.languages));
+    terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct, std::move(spec.languages), spec.slots);
     runs_.bounds().prepare();
     if (environments_.tallies.active()) prepare_tallies();
     if (environments_.indentations.active()) {
@@ -50,14 +51,27 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     }
     if (lexer.policy() != Policy::kScannerless)
         spanner_->prospects.set_always_alive([this](LexState s) { return liveness_.always_alive(s); });
+    if (slots_.active() && lexer.policy() != Policy::kScannerless)
+        spanner_->prospects.set_unwanted([this](TerminalId t) { return terminals_.has_slots(t); });
     if (!image_.is_empty()) restore_splits();
     initial_ = {{lexemes_.between(stacks_.bottom(), kNoEnvironment), stacks_.bottom()}};
     if (!lexemes_.alive(initial_[0]) && !lexemes_.may_end(initial_[0]).value)
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
                          "Separate lexemes that can run together, for example with an ignored white space terminal.");
+    if (slots_.active()) begin_names();
     if (lexer.policy() != Policy::kScannerless) prepare(!image_.is_empty());
     else prepare_walks();
     all.forget_bytes();  // counted by who compiles
+}
+
+// SAFETY: names are asked for while the constraint is made.
+void Constraint::begin_names() {
+    if (access_.lexer().policy() != Policy::kScannerless && !liveness_.always_alive(initial_[0].lex))
+        throw Unsupported("meaning", "under longest match, a grammar whose lexemes can run together has no slots: whether a text can be "
+                                     "completed would depend on the names");
+    initial_[0].meaning = slots_.start();
+    const Parse first = initial_[0];
+    lexemes_.names(first, first.lex, [&](Parse name) { initial_.push_back(std::move(name)); });
 }
 
 // What every text needs, rather now than in the middle of one. Where splits were restored there is little left to be done for the others.

@@ -54,6 +54,8 @@ struct ConstraintSpec {
     Productions productions;
     ConstraintLimits limits;
     ImageReader splits;  // of another process (Constraint::saved_splits()); or empty
+    std::vector<Slot> slots{};           // terminals whose lexemes are names
+    std::shared_ptr<Meaning> meaning{};  // says which there are; or null
 };
 
 struct Stats {
@@ -76,6 +78,7 @@ class Constraint : private SortFreed {
     Stacks& stacks() { return stacks_; }
     const Terminals& terminals() const { return terminals_; }
     Environments& environments() { return environments_; }
+    Slots& slots() { return slots_; }
     Lexemes& lexemes() { return lexemes_; }
     Runs& runs() { return runs_; }
     Masks& masks() { return masks_; }
@@ -108,6 +111,7 @@ class Constraint : private SortFreed {
     void prepare(bool restored);
     void prepare_walks();
     void prepare_tallies();
+    void begin_names();
     void collect();
 
     const ImageReader image_;  // that it was restored from. SAFETY: let go of when no lock is held, for it may be the interpreter's
@@ -117,6 +121,7 @@ class Constraint : private SortFreed {
     LrAutomaton lr_;
     Stacks stacks_;
     Environments environments_;
+    Slots slots_;
     Access access_;
     Terminals terminals_;
     Liveness liveness_;

@@ -5,6 +5,7 @@
 #include "liveness/liveness.hpp"
 #include "matching/environment.hpp"
 #include "matching/operation.hpp"
+#include "matching/slots.hpp"
 #include "matching/terminals.hpp"
 #include "parsing/stacks.hpp"
 
@@ -17,6 +18,7 @@ struct Engine {
     Liveness& liveness;
     const Terminals& terminals;
     Environments& environments;
+    Slots& slots;
 };
 
 }  // namespace derivable

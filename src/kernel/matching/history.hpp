@@ -12,6 +12,7 @@
 #include "lexing/lexer.hpp"
 #include "matching/embedded.hpp"
 #include "matching/environment.hpp"
+#include "matching/slots.hpp"
 #include "matching/witness.hpp"
 #include "support/arena.hpp"
 
@@ -26,12 +27,14 @@ struct Parse {
     NodeId ground = kNoNode;  // right behind the opening of the outermost one, if all of the stack is known to stand on it
     uint32_t tokens = 0;      // that the lexeme in progress lies in so far, if that is bounded (LexemeBounds)
     EmbeddedRef embedded;     // the lexeme in progress is a text of an inner language; then `lex` has no members
+    Meaning::State meaning = Meaning::kNone;  // of what was read
+    Slots::Place slot = Slots::kNone;         // the lexeme in progress is a name; else it is none
 
     bool wrote_as(const Parse& other) const { return writing == other.writing || (writing && other.writing && *writing == *other.writing); }
     // Stacks are interned, so equal ones are one.
     bool operator==(const Parse& other) const {
         return lex == other.lex && stack == other.stack && environment == other.environment && tokens == other.tokens &&
-               embedded == other.embedded && wrote_as(other);
+               embedded == other.embedded && meaning == other.meaning && slot == other.slot && wrote_as(other);
     }
 };
 using Parses = std::vector<Parse>;

@@ -18,7 +18,8 @@ LexState Lexemes::start(AcceptSet accept_set, Obligations obligations) {
         } else {
             candidates = engine_.terminals.everywhere();
             for (Symbol s : engine_.stacks.terminals(accept_set))
-                if (s != kEnd) candidates.push_back(engine_.terminals.to_lexer(s));
+                if (s != kEnd && !(scannerless_ && engine_.terminals.is_slot(s)))
+                    candidates.push_back(engine_.terminals.to_lexer(s));
         }
         const LexState s = lexer.start(candidates, obligations);
         starts[accept_set] = s == kNoState ? s : lexer.members(s);
@@ -34,7 +35,40 @@ LexState Lexemes::between(Frontier stack, Environment environment) {
     return lexer.fresh(first == kNoState ? lexer.none() : first);
 }
 
+bool Lexemes::may_be_wanted(const Parse& t) {
+    Prospects& prospects = engine_.spanner.prospects;
+    if (!prospects.has_unwanted(t.lex)) return true;
+    const AcceptSet accepts = engine_.stacks.accepts(t.stack);
+    return prospects.any_producible(prospects.producible_set(t.lex), [&](TerminalId terminal) {
+        const Terminals::Symbols all = engine_.terminals.of(terminal);
+        return std::any_of(all.begin(), all.end(),
+                           [&](Symbol s) { return engine_.terminals.is_ignored(s) || engine_.stacks.contains(accepts, s); });
+    });
+}
+
+bool Lexemes::step_name(Parse& t, uint8_t byte) {
+    const TerminalId terminal = engine_.terminals.to_lexer(engine_.slots.symbol(t.slot));
+    t.slot = engine_.slots.step(t.slot, byte);
+    if (t.slot == Slots::kNone) return false;
+    Lexer& lexer = engine_.access.lexer();
+    t.lex = lexer.step(t.lex, byte);
+    if (t.lex == kNoState) return false;
+    t.environment = environment_in(t.lex, t.environment, byte);
+    const Lexer::Singles members = lexer.singles(lexer.members(t.lex));
+    return std::any_of(members.begin(), members.end(), [&](LexState single) { return lexer.terminal_of(single) == terminal; });
+}
+
 Answer<bool> Lexemes::may_end(const Parse& t) {
+    if (t.slot != Slots::kNone) {
+        bool may = false;
+        each_end_of_name(t, true, [&](Frontier f, Environment environment, Meaning::State meaning, Obligations) {
+            const bool ends =
+                blocks_.active() ? blocks_.may_end(f, environment).value : engine_.stacks.contains(engine_.stacks.accepts(f), kEnd);
+            may = may || (ends && engine_.slots.may_end(meaning));
+        });
+        return {may, {}};
+    }
+    if (!engine_.slots.may_end(t.meaning)) return {false, {}};
     return stops(t, [&](Frontier f, AcceptSet set, Environment environment) -> Answer<bool> {
         if (blocks_.active()) return blocks_.may_end(f, environment);
         return {engine_.stacks.contains(set, kEnd), {}};
@@ -66,6 +100,7 @@ Answer<bool> Lexemes::alive(Frontier stack, Environment environment, const Split
 // An inner text can always be completed.
 bool Lexemes::alive(const Parse& t) {
     if (scannerless_) return true;
+    if (t.slot != Slots::kNone) return true;
     if (t.embedded) {
         const After behind = after(t.embedded->symbol(), t.stack, t.environment);
         if (behind.stack == kNoFrontier) return false;

@@ -24,6 +24,20 @@ class Lexemes {
     Blocks& blocks() { return blocks_; }
     CountedMembers& members() { return members_; }
 
+    // The state before a lexeme that is a name, of a slot that a stack accepts; `plain`: start(), for one that is none.
+    LexState start_of_slot(Symbol slot, LexState plain) {
+        return scannerless_ ? engine_.access.lexer().start({engine_.terminals.to_lexer(slot)}, Lexer::kFree) : plain;
+    }
+    // Calls begin(parse) for each name that may begin on this stack, before its first byte; `plain` as above.
+    template <class Begin>
+    void names(const Parse& t, LexState plain, Begin begin);
+    // The parser wants some terminal that the lexeme in progress may become, as no name.
+    bool may_be_wanted(const Parse& t);
+    // One byte further in a name; false: there is none, or the terminal has no such text.
+    bool step_name(Parse& t, uint8_t byte);
+    // Calls visit(stack, environment, meaning, obligations) for each way in which the name in progress may have ended. `at_end`: with the text.
+    template <class Visit>
+    void each_end_of_name(const Parse& t, bool at_end, Visit visit);
     // The state before a lexeme of what a stack accepts, under obligations.
     LexState start(AcceptSet accept_set, Obligations obligations);
     // ... and the environment allows; `in_order`: keys of objects come in the order of the schema's text.
@@ -79,6 +93,34 @@ class Lexemes {
     const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
     std::vector<IdVector<AcceptSet, LexState>> starts_;  // by past: members
 };
+
+template <class Begin>
+void Lexemes::names(const Parse& t, LexState plain, Begin begin) {
+    for (Symbol slot : engine_.slots.symbols()) {
+        if (!engine_.stacks.contains(engine_.stacks.accepts(t.stack), slot)) continue;
+        Parse name = t;
+        name.slot = engine_.slots.begin(t.meaning, slot);
+        if (name.slot == Slots::kNone) continue;
+        name.lex = start_of_slot(slot, plain);
+        if (name.lex != kNoState) begin(std::move(name));
+    }
+}
+
+template <class Visit>
+void Lexemes::each_end_of_name(const Parse& t, bool at_end, Visit visit) {
+    if (!engine_.slots.is_name(t.slot)) return;
+    const Symbol slot = engine_.slots.symbol(t.slot);
+    Lexer& lexer = engine_.access.lexer();
+    const std::vector<Lexer::Exit> exits = lexer.exits(t.lex);
+    for (const Lexer::Exit& e : exits) {
+        if (e.terminal != engine_.terminals.to_lexer(slot)) continue;
+        if (at_end && !scannerless_ && !lexer.obligations_hold_at_end(e.obligations)) continue;
+        const Meaning::State meaning = engine_.slots.read(t.meaning, t.slot);
+        if (meaning == Meaning::kNone) return;
+        const After next = after(slot, t.stack, t.environment, at_end);
+        if (next.stack != kNoFrontier) visit(engine_.stacks.minimal(next.stack), next.environment, meaning, e.obligations);
+    }
+}
 
 template <class At>
 Answer<bool> Lexemes::stops(const Parse& t, At at) {

@@ -25,6 +25,7 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
     std::vector<uint32_t> all, repeated;
     if (runs_.bounds().may_refuse(parses)) return within_bounds(parses).write(mask);
     if (engine_.terminals.embeds()) return fill_across(parses, mask);
+    if (engine_.slots.active()) return fill_with_names(parses, mask);
     auto write = [&](const PackedMask& from, uint32_t* to) {
         from.write(to);
         for (uint32_t token : repeated) to[token >> 5] &= ~(1u << (token & 31));
@@ -69,6 +70,35 @@ void Masks::add_across(const Parse& t, std::vector<uint32_t>& words) {
         if (!c.nodes) add_across(c.behind, words);
         else
             for (uint32_t token : borders_.tokens(c)) words[token >> 5] |= 1u << (token & 31);
+    }
+}
+
+void Masks::fill_with_names(const Parses& parses, uint32_t* mask) {
+    std::vector<uint32_t> words(vocabulary_.words());
+    for (const Parse& t : parses) add_with_names(t, words);
+    for (uint32_t e : vocabulary_.eos) words[e >> 5] &= ~(1u << (e & 31));
+    if (runs_.accepting(parses)) allow_end(words);
+    std::copy(words.begin(), words.end(), mask);
+}
+
+// SAFETY: behind a name that ends where the token begins another one may begin, and end there only if it has no bytes; lexemes have some.
+void Masks::add_with_names(const Parse& t, std::vector<uint32_t>& words) {
+    const auto add = [&](const std::vector<uint32_t>& tokens) {
+        for (uint32_t token : tokens) words[token >> 5] |= 1u << (token & 31);
+    };
+    if (t.slot != Slots::kNone) {
+        add(names_.tokens(t, nullptr));
+        for (const Parse& behind : names_.behind(t)) add_with_names(behind, words);
+        return;
+    }
+    std::vector<uint32_t> own(words.size());
+    row({t.lex, t.stack, t.environment}).write(own.data());
+    std::transform(own.begin(), own.end(), words.begin(), words.begin(), std::bit_or<>());
+    for (const Borders::Crossing& c : borders_.of(t)) {
+        Parse name = c.behind;
+        name.meaning = t.meaning;
+        name.slot = engine_.slots.begin(t.meaning, c.slot);
+        if (name.slot != Slots::kNone) add(names_.tokens(name, c.nodes));
     }
 }
 

@@ -13,6 +13,7 @@
 #include "index/stack_trie.hpp"
 #include "matching/borders.hpp"
 #include "matching/mask_cache.hpp"
+#include "matching/names.hpp"
 #include "matching/repeated_items.hpp"
 #include "matching/runs.hpp"
 #include "support/accelerators.hpp"
@@ -34,6 +35,7 @@ class Masks {
           accelerators_(accelerators),
           cache_(engine.stacks, engine.environments),
           borders_(engine, lexemes, runs, vocabulary),
+          names_(engine, lexemes, runs, vocabulary),
           sorter_(vocabulary.words()) {}
 
     // Writes the mask of the parses (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
@@ -62,7 +64,7 @@ class Masks {
     }
     void forget_partials() { partials_.clear(); }
     // Stack nodes are about to be freed.
-    void forget_stacks() { lone_.clear(), bounded_.clear(), borders_.forget_stacks(); }
+    void forget_stacks() { lone_.clear(), bounded_.clear(), borders_.forget_stacks(), names_.forget_stacks(); }
     uint64_t part_bytes() const { return stack_trie_.bytes(); }  // of what masks are put together from
     // Calls visit(parse) for the parses whose masks are half made.
     template <class Visit>
@@ -146,6 +148,9 @@ class Masks {
     // Where there are inner languages: all of a mask.
     void fill_across(const Parses& parses, uint32_t* mask);
     void add_across(const Parse& t, std::vector<uint32_t>& words);
+    // Where there are slots: likewise.
+    void fill_with_names(const Parses& parses, uint32_t* mask);
+    void add_with_names(const Parse& t, std::vector<uint32_t>& words);
     // The bits of the tokens that may be taken as terminals.
     Reach fill_references(const Parse& t, std::vector<uint32_t>& words);
     // A mask was computed since then: for whoever monitors it.
@@ -161,6 +166,7 @@ class Masks {
     MaskCache cache_;
     StackTrie stack_trie_;  // under longest and basic
     Borders borders_;       // where there are inner languages
+    Names names_;           // where there are slots
     TokenSet::Sorter sorter_;
     std::deque<Partial> partials_;
     std::deque<Lone> lone_;  // the last masks that are not for the cache, for those who ask for the same

@@ -223,7 +223,8 @@ bool Matcher::knows_mask() {
         const Parses& parses = now()->parses;
         if (max_tokens_ != kNoBudget && !now()->free_steps && !constraint_->budget_masks().suffices(parses, left(now()->spent)))
             return false;
-        if (constraint_->runs().bounds().may_refuse(parses) || constraint_->terminals().embeds()) return false;
+        if (constraint_->runs().bounds().may_refuse(parses) || constraint_->terminals().embeds() || constraint_->slots().active())
+            return false;
         return std::all_of(parses.begin(), parses.end(), [&](const Parse& t) { return !t.writing && cache.find(t); });
     });
 }
@@ -231,7 +232,7 @@ bool Matcher::knows_mask() {
 void Matcher::learn_mask() {
     operate([&](Operation&) {
         for (const Parse& t : now()->parses)
-            if (!t.embedded) constraint_->masks().learn(t);
+            if (!t.embedded && t.slot == Slots::kNone) constraint_->masks().learn(t);
         return true;
     });
 }

@@ -33,7 +33,7 @@ class RunTable {
             for (const Parse& t : parses) {
                 const auto writing = address_words(t.writing.get()), embedded = address_words(t.embedded.get());
                 key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment, t.ground.index(), t.tokens, writing[0], writing[1],
-                                       embedded[0], embedded[1]});
+                                       embedded[0], embedded[1], t.meaning, t.slot});
             }
         }
         const uint32_t place = ids_.intern(key);

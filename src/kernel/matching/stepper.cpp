@@ -19,12 +19,16 @@ void Stepper::add(Parses& to, Parse t, const Keep& keep, Shared& shared) {
     if (t.lex == kNoState) return;
     work(1 + to.size() / 4);
     // Under basic it depends on the stack what a lexeme may become.
+    const bool is_plain = t.slot == Slots::kNone && !t.embedded;
+    if (is_plain && !lexer.is_fresh(t.lex) && !lexemes_.may_be_wanted(t)) return;
     const bool sure =
         scannerless_ || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(t.lex)) && engine_.liveness.always_alive(t.lex));
     if (!sure && !lexemes_.alive(t)) return;
     if (t.writing && !keep(t)) return;
     for (Parse& other : to) {
-        if (other.lex != t.lex || other.environment != t.environment || other.embedded != t.embedded || !other.wrote_as(t)) continue;
+        if (other.lex != t.lex || other.environment != t.environment || other.embedded != t.embedded ||
+            other.meaning != t.meaning || other.slot != t.slot || !other.wrote_as(t))
+            continue;
         if (other.ground != t.ground && (other.stack == t.stack || scannerless_)) other.ground = kNoNode;
         if (other.stack == t.stack) {
             other.tokens = std::min(other.tokens, t.tokens);  // with more left, it can do whatever the other can
@@ -62,30 +66,38 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
     Shared stayed, left;
     // A byte further in a lexeme that may still be a newline, or in any other.
     auto add_to = [&](Parses& to, LexState lex, Frontier stack, Environment environment, WritingRef writing, NodeId ground,
-                      uint32_t tokens) {
+                      uint32_t tokens, Meaning::State meaning) {
         if (lex == kNoState) return;
         environment = lexemes_.environment_in(lex, environment, byte);
         if (writing && !Writing::step(writing, byte)) return;
-        add(to, {lex, stack, environment, std::move(writing), ground, tokens}, keep, &to == leaves ? left : stayed);
+        Parse t{lex, stack, environment, std::move(writing), ground, tokens};
+        t.meaning = meaning;
+        add(to, std::move(t), keep, &to == leaves ? left : stayed);
     };
     for (const Parse& t : from) {
         work(2);
         if (engine_.terminals.embeds()) step_inside(t, byte, stays, leaves, keep);
-        if (t.embedded) continue;
+        if (t.slot != Slots::kNone) step_name(t, byte, stays, leaves, keep);
+        if (t.embedded || t.slot != Slots::kNone) continue;
         Lexer& lexer = engine_.access.lexer();
-        add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing, t.ground, t.tokens);
+        add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing, t.ground, t.tokens, t.meaning);
         if (!leaves) continue;
         for (const Lexer::Exit& e : engine_.access.lexer().exits(t.lex)) {
             const Obligations obligations = lexer.step_obligations(e.obligations, byte);
             if (obligations == Lexer::kViolated) continue;
             auto begin = [&](Frontier f, Environment environment, NodeId ground, bool opens) {
+                if (engine_.slots.active()) {
+                    Parse here{kNoState, f, environment};
+                    here.meaning = t.meaning;
+                    this->begin(here, e.obligations, byte, false, *leaves, keep);
+                }
                 LexState s = lexemes_.start(engine_.stacks.accepts(f), e.obligations, environment, in_order).value;
                 if (s == kNoState) return;
                 engine_.access.take();
                 s = lexer.step(lexer.members(s), byte);
                 if (s != kNoState)
                     add_to(*leaves, lexer.with_obligations(s, obligations), f, environment,
-                           opens ? Writing::distinct_array(t.writing) : t.writing, ground, 0);
+                           opens ? Writing::distinct_array(t.writing) : t.writing, ground, 0, t.meaning);
             };
             for (Symbol symbol : engine_.terminals.of(e.terminal)) {
                 const bool ignored = engine_.terminals.is_ignored(symbol);
@@ -105,6 +117,34 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
     // Where several lexemes met in one parse.
     if (scannerless_ && leaves)
         for (Parse& t : *leaves) t.stack = engine_.stacks.minimal(t.stack);
+}
+
+void Stepper::begin(const Parse& t, Obligations obligations, uint8_t byte, bool is_plain, Parses& to, const Keep& keep) {
+    const LexState plain = lexemes_.start(engine_.stacks.accepts(t.stack), obligations, t.environment).value;
+    auto go_on = [&](Parse begun) {
+        begun.lex = engine_.access.lexer().step(begun.lex, byte);
+        if (begun.lex == kNoState) return;
+        begun.environment = lexemes_.environment_in(begun.lex, begun.environment, byte);
+        add(to, std::move(begun), keep);
+    };
+    lexemes_.names(t, plain, [&](Parse name) {
+        if (lexemes_.step_name(name, byte)) add(to, std::move(name), keep);
+    });
+    if (!is_plain || plain == kNoState) return;
+    Parse begun = t;
+    begun.lex = plain;
+    go_on(std::move(begun));
+}
+
+void Stepper::step_name(const Parse& t, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep) {
+    Parse further = t;
+    if (lexemes_.step_name(further, byte)) add(stays, std::move(further), keep);
+    if (!leaves) return;
+    lexemes_.each_end_of_name(t, false, [&](Frontier f, Environment environment, Meaning::State meaning, Obligations obligations) {
+        Parse behind{kNoState, f, environment};
+        behind.meaning = meaning;
+        begin(behind, obligations, byte, true, *leaves, keep);
+    });
 }
 
 // Over the borders of inner texts, and within them: what goes on, what begins with the byte, and what has ended before it.

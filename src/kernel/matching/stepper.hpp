@@ -31,6 +31,9 @@ class Stepper {
   private:
     // Stacks that parses share: which parse, and one of them more.
     using Shared = std::vector<std::pair<size_t, Frontier>>;
+    void step_name(const Parse& t, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep);
+    // The lexemes that may begin on a stack with this byte: names, or, `is_plain`, all.
+    void begin(const Parse& t, Obligations obligations, uint8_t byte, bool is_plain, Parses& to, const Keep& keep);
     void step_inside(const Parse& t, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep);
     void add(Parses& to, Parse t, const Keep& keep, Shared& shared);
     void merge(Parses& to, Shared& shared);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -37,11 +38,17 @@ struct TokenReference {
     }
 };
 
+// A terminal whose lexemes are names (Slots). To the lexer it is another one, perhaps itself, which is told from it by the parser only.
+struct Slot {
+    Symbol symbol, base;
+};
+
 class Terminals {
   public:
     // Terminal i is grammar symbol i + 1. `distinct`: those that open arrays of distinct items.
+    // `slots`: those whose lexemes are names.
     void add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<TokenReference> references, const std::vector<Symbol>& distinct,
-             std::vector<std::shared_ptr<EmbeddedLanguage>> languages);
+             std::vector<std::shared_ptr<EmbeddedLanguage>> languages, const std::vector<Slot>& slots);
     // It competes wherever a lexeme begins, like those that are ignored.
     void compete_everywhere(Symbol symbol) { everywhere_.push_back(to_lexer_[symbol]); }
 
@@ -68,6 +75,9 @@ class Terminals {
         const Symbol* begin() const { return first; }
         const Symbol* end() const { return last; }
     };
+    // The terminal of the lexer is that of a slot. As lexemes that are no names, slots are not among its symbols.
+    bool has_slots(TerminalId terminal) const { return !with_slots_.empty() && with_slots_.count(terminal) != 0; }
+    bool is_slot(Symbol s) const { return !slots_.empty() && slots_.count(s) != 0; }
     // The symbols of a terminal of the lexer (none if it is another grammar's).
     Symbols of(TerminalId terminal) const {
         const auto* range = ranges_.find(terminal);
@@ -84,6 +94,8 @@ class Terminals {
     // Begin and length in by_lexer_. PERF: not a table by lexer terminal, of which many schemas together have tens of thousands.
     FlatMap<std::pair<uint32_t, uint32_t>> ranges_;
     std::unordered_map<TerminalId, uint32_t> bounds_;  // of those that are bounded
+    std::unordered_set<TerminalId> with_slots_;
+    std::unordered_set<Symbol> slots_;
 };
 
 }  // namespace derivable

@@ -17,6 +17,7 @@ NB_MODULE(_kernel, m) {
     bind_matchers(m);
     bind_budget(m);
     bind_slow_masks(m);
+    bind_names(m);
     bind_batches(m);
     bind_explorers(m);
 }

@@ -17,5 +17,6 @@ void bind_batches(nanobind::module_& m);  // many rows at once
 void bind_explorers(nanobind::module_& m);
 void bind_budget(nanobind::module_& m);  // the bounds of one compilation, and the interpreter's forks and end
 void bind_slow_masks(nanobind::module_& m);
+void bind_names(nanobind::module_& m);  // what may stand in slots
 
 }  // namespace derivable

@@ -15,6 +15,7 @@
 #include "matching/inner_constraint.hpp"
 #include "python/bindings.hpp"
 #include "python/index_bindings.hpp"
+#include "python/meaning.hpp"
 #include "python/interpreter.hpp"
 #include "python/read_plan.hpp"
 #include "python/vocabulary.hpp"
@@ -57,7 +58,8 @@ nb::dict accelerator_uses(Constraint& c) {
 using Languages = std::vector<std::pair<uint32_t, std::shared_ptr<Constraint>>>;
 
 std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::handle references, const Languages& languages,
-                                       const std::vector<std::string>& without) {
+                                       const std::vector<std::string>& without, const std::vector<std::pair<uint32_t, uint32_t>>& slots,
+                                       nb::object meaning) {
     Policy policy;
     ConstraintSpec spec = read_plan(plan, references, v.vocabulary()->size(), policy);
     const std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary();
@@ -67,6 +69,12 @@ std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::han
             throw BadGrammar("an inner language is of no terminal, or of another vocabulary", "This is a bug in the lowering.");
         spec.languages.push_back(inner_language(inner, *vocabulary, symbol));
     }
+    for (const auto& [symbol, base] : slots) {
+        const bool is_known = symbol != 0 && symbol <= spec.terminals.size() && base != 0 && base <= spec.terminals.size();
+        if (!is_known || meaning.is_none()) throw BadGrammar("a slot is no terminal, or means nothing", "This is a bug in the lowering.");
+        spec.slots.push_back({symbol, base});
+    }
+    if (!meaning.is_none()) spec.meaning = python_meaning(std::move(meaning));
     spec.limits.accelerators = all_without(without);
     const bool shares = policy == Policy::kScannerless;
     const Accelerators with = spec.limits.accelerators;
@@ -83,10 +91,12 @@ void bind_constraints(nb::module_& m) {
     m.def("accelerators", &accelerator_names, "What only makes masks faster, and can be left out: (name, what it is).");
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_(&constraint), nb::arg("vocabulary"), nb::arg("plan"), nb::arg("references"), nb::arg("languages"),
-             nb::arg("without") = std::vector<std::string>(),
+             nb::arg("without") = std::vector<std::string>(), nb::arg("slots") = std::vector<std::pair<uint32_t, uint32_t>>(),
+             nb::arg("meaning") = nb::none(),
              "`plan`: what a grammar was lowered to, with limits. `references`: (terminal symbol, token ids, negated) of terminals that "
              "are tokens. `languages`: (terminal symbol, constraint) of those whose lexemes are texts of another one. `without`: names of "
-             "accelerators that are left out.")
+             "accelerators that are left out. `slots`: (symbol, symbol to the lexer) of terminals whose lexemes are names, which `meaning` says "
+             "(derivable.meaning).")
         .def_ro("serial", &Constraint::serial, "Its number in this process.")
         .def("uses", &accelerator_uses,
              "How often each accelerator has spared something, by its name; those of splits in all that share its index.")

@@ -1,0 +1,157 @@
+"""Names that exist: what may stand in a slot of a grammar, given what was written before.
+
+A grammar says that a name stands here. Which names there are is another matter: the columns of this table, the variables
+in scope, the devices in this house. A `Meaning` says it. It marks terminals or rules of a grammar as *slots*, and keeps
+a state, a small value, of what was read in them.
+
+Source: Tran-Thien (2025), "constraints that change with the code written so far"; the state of a parse beside its stack
+is the environment of data-dependent parsing (Jim, Mandelbaum and Walker 2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from . import _kernel
+from .errors import ArgumentError
+
+__all__ = ["Meaning", "Names", "Numbered"]
+
+
+class Names:
+    """Texts that may stand in a slot. Immutable; made once, it may be given again and again.
+
+    Example:
+        >>> len(Names(["red", "green"])), Names(["red"]) == Names(("red", "red"))
+        (2, True)
+    """
+
+    __slots__ = ("_kernel", "_texts")
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        if isinstance(texts, str):
+            raise ArgumentError("texts", "an iterable of texts", texts)
+        self._texts = frozenset(texts)
+        for text in self._texts:
+            if not isinstance(text, str):
+                raise ArgumentError("texts", "an iterable of texts", text)
+        self._kernel = _kernel.NameSet.of(list(self._texts))
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __contains__(self, text: object) -> bool:
+        return text in self._texts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Names) and self._texts == other._texts
+
+    def __hash__(self) -> int:
+        return hash(self._texts)
+
+    def __repr__(self) -> str:
+        some = sorted(self._texts)[:5]
+        return f"Names({some}{'' if len(some) == len(self) else f' and {len(self) - len(some):,} more'})"
+
+
+class Meaning:
+    """What may stand in the slots of a grammar. Make a subclass, and give it to `Grammar.with_meaning`.
+
+    States are values that can be hashed and do not change: tuples, frozen sets, numbers. Equal ones are one state. The
+    methods depend on nothing but what they are given, since answers are kept; they do not use matchers.
+
+    Attributes:
+        slots: names of terminals of the grammar, or of rules that are one terminal or a choice of some. Their lexemes
+            are names.
+
+    Example:
+        A text that says nothing twice.
+
+        >>> import derivable as dv
+        >>> class Once(Meaning):
+        ...     slots = ("WORD",)
+        ...     def start(self):
+        ...         return frozenset({"red", "green"})
+        ...     def names(self, state, slot):
+        ...         return state
+        ...     def read(self, state, slot, text):
+        ...         return state - {text}
+        >>> words = dv.Grammar.from_lark('start: WORD (","  WORD)*\\nWORD: /[a-z]+/')
+        >>> vocab = dv.Vocabulary.from_bytes([b"red", b"gre", b"en", b",", b"r", None], eos=[5])
+        >>> m = dv.compile(words.with_meaning(Once()), vocab).matcher()
+        >>> m.allowed_tokens().tolist()
+        [0, 1, 4]
+        >>> m.advance_bytes(b"green,")
+        >>> m.allowed_tokens().tolist()
+        [0, 4]
+    """
+
+    slots: tuple[str, ...] = ()
+
+    def start(self) -> Hashable:
+        """The state at the beginning of a text."""
+        return ()
+
+    def names(self, state: Any, slot: str) -> Names | Iterable[str] | None:
+        """What may stand in a slot: names, or `None`, any text that the terminal has. If there are none, the slot
+        cannot be written here."""
+        return None
+
+    def read(self, state: Any, slot: str, text: str) -> Hashable:
+        """The state behind a name that was written in a slot. `None`: it must not be written here."""
+        return state
+
+    def may_end(self, state: Any) -> bool:
+        """The text may end here, if the grammar lets it."""
+        return True
+
+
+class Numbered:
+    """A meaning as the kernel asks it: states and slots are numbers.
+
+    Cost: memory for each state that was met, as long as the constraint is in use.
+    """
+
+    def __init__(self, meaning: Meaning, slots: dict[int, str]) -> None:
+        """
+        Args:
+            meaning: whose.
+            slots: by symbol.
+        """
+        self._meaning, self._slots = meaning, slots
+        self._states: list[Any] = [None]  # 0 is a veto
+        self._numbers: dict[Hashable, int] = {}
+        self._names: dict[Names, Names] = {}  # equal ones are one to the kernel
+
+    def _number(self, state: Hashable) -> int:
+        try:
+            number = self._numbers.setdefault(state, len(self._states))
+        except TypeError:
+            raise ArgumentError("the state of a meaning", "a value that can be hashed", state) from None
+        if number == len(self._states):
+            self._states.append(state)
+        return number
+
+    def start(self) -> int:
+        state = self._meaning.start()
+        if state is None:
+            raise ArgumentError("start() of a meaning", "a state; None is for what must not be written", state)
+        return self._number(state)
+
+    def names(self, state: int, slot: int) -> _kernel.NameSet | None:
+        found = self._meaning.names(self._states[state], self._slots[slot])
+        if found is None:
+            return _ANY
+        names = found if isinstance(found, Names) else Names(found)
+        return self._names.setdefault(names, names)._kernel if len(names) else None
+
+    def read(self, state: int, slot: int, text: bytes) -> int:
+        found = self._meaning.read(self._states[state], self._slots[slot], text.decode("utf-8", "replace"))
+        return 0 if found is None else self._number(found)
+
+    def may_end(self, state: int) -> bool:
+        return bool(self._meaning.may_end(self._states[state]))
+
+
+_ANY = _kernel.NameSet.any()

@@ -1,0 +1,51 @@
+// Tokens that lie in names, or go on behind one.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "index/vocabulary.hpp"
+#include "matching/lexemes.hpp"
+#include "matching/runs.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+class Names {
+  public:
+    Names(const Engine& engine, Lexemes& lexemes, Runs& runs, const Vocabulary& vocabulary)
+        : engine_(engine),
+          lexemes_(lexemes),
+          runs_(runs),
+          vocabulary_(vocabulary) {}
+
+    // Those that go on with the name in progress, below some nodes of the vocabulary's trie (null: all of it). Valid until the next call.
+    const std::vector<uint32_t>& tokens(const Parse& name, const EmbeddedText::Nodes& nodes);
+    // Where the name has ended: before the first byte of what follows.
+    std::vector<Parse> behind(const Parse& name);
+    // Stack nodes are about to be freed.
+    void forget_stacks() { tokens_.clear(); }
+
+  private:
+    // What is within the name depends on the name and on the lexer only.
+    struct Inside {
+        std::vector<uint32_t> tokens;
+        std::vector<std::pair<uint32_t, Parse>> ends;  // nodes with more below them, at which the name may end
+    };
+    Inside walk(const Parse& name, const EmbeddedText::Nodes& nodes);
+    void walk(uint32_t node, const Parse& name, Inside& inside);
+
+    const Engine engine_;
+    Lexemes& lexemes_;
+    Runs& runs_;
+    const Vocabulary& vocabulary_;
+    struct Known {
+        EmbeddedText::Nodes nodes;  // SAFETY: it keeps what the key has the address of
+        std::vector<uint32_t> tokens;
+    };
+    std::unordered_map<std::vector<uint32_t>, Known, WordsHash> tokens_;
+};
+
+}  // namespace derivable

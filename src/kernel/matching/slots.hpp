@@ -1,0 +1,88 @@
+// Names that exist: what may stand in a slot of the grammar, a marked terminal, depends on what was written before (`derivable.meaning`).
+//
+// To the parser a slot is a terminal like any other, and to the lexer, too: it competes for the longest match. But its lexeme counts only if it is one
+// of the names that there are at this place. So a lexeme that may be one is followed twice: by a parse in which it is none (there slots are not among
+// the symbols, Terminals::of), and by one in which it is one and nothing else, which remembers what was written of it.
+//
+// What was read is a state of the meaning. It belongs to the parse, as columns and tallies do, and no mask of a parse depends on it but by the names.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "parsing/productions.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+// Names, as a trie of their bytes. Equal sets are one object where that can be told.
+class NameSet {
+  public:
+    using Node = uint32_t;
+    static constexpr Node kRoot = 0, kNowhere = ~0u;
+    virtual ~NameSet() = default;
+    virtual Node step(Node node, uint8_t byte) = 0;  // kNowhere: no name goes on so
+    virtual bool is_name(Node node) = 0;
+};
+using NameSetRef = std::shared_ptr<NameSet>;
+
+// What was read, to whoever says what names there are. Calls may throw; then the operation is refused.
+class Meaning {
+  public:
+    using State = uint32_t;
+    static constexpr State kNone = 0;  // also a veto
+    virtual ~Meaning() = default;
+    virtual State start() = 0;
+    virtual NameSetRef names(State state, Symbol slot) = 0;  // null: none
+    virtual State read(State state, Symbol slot, std::string_view text) = 0;
+    virtual bool may_end(State state) = 0;
+};
+
+// Lexemes of slots that are in progress, and what is known of the meaning. SAFETY: guarded by the constraint's lock.
+class Slots {
+  public:
+    using Place = uint32_t;  // in a lexeme of a slot; none: kNone
+    static constexpr Place kNone = 0;
+
+    template <class All>
+    Slots(std::shared_ptr<Meaning> meaning, const All& slots) : meaning_(std::move(meaning)) {
+        for (const auto& slot : slots) symbols_.push_back(slot.symbol);
+    }
+
+    bool active() const { return meaning_ != nullptr; }
+    const std::vector<Symbol>& symbols() const { return symbols_; }
+    Meaning::State start() { return active() ? meaning_->start() : Meaning::kNone; }
+    // Before a lexeme of a slot. kNone: there are no names.
+    Place begin(Meaning::State state, Symbol slot);
+    Place step(Place place, uint8_t byte);
+    Symbol symbol(Place place) const { return places_[place].slot; }
+    bool is_name(Place place) const { return places_[place].names->is_name(places_[place].node); }
+    // Behind a name. kNone: it is not allowed.
+    Meaning::State read(Meaning::State state, Place name);
+    bool may_end(Meaning::State state);
+
+  private:
+    struct At {
+        Symbol slot;
+        NameSetRef names;
+        NameSet::Node node;
+        std::string text;
+    };
+    Place intern(At at);
+
+    const std::shared_ptr<Meaning> meaning_;
+    std::vector<Symbol> symbols_;
+    std::vector<At> places_{1};
+    std::unordered_map<std::string, Place> numbers_;  // by slot, names and text
+    // What was asked of the meaning. PERF: a call into Python takes a microsecond and more, and the interpreter's lock.
+    FlatMap<Place> begun_;  // by state and slot
+    FlatMap<Meaning::State> read_;  // by state and place
+    FlatMap<char> may_end_;
+};
+
+}  // namespace derivable

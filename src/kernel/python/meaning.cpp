@@ -1,0 +1,118 @@
+// What names there are, as Python says it (derivable.meaning).
+#include "python/meaning.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings.hpp"
+#include "python/interpreter.hpp"
+#include "support/errors.hpp"
+#include "support/hashing.hpp"
+
+namespace nb = nanobind;
+
+namespace derivable {
+
+namespace {
+
+// Sorted texts: a node is those that begin alike, as far as that is read.
+class SortedNames final : public NameSet {
+  public:
+    explicit SortedNames(std::vector<std::string> sorted) : names_(std::move(sorted)) { nodes_.push_back({0, uint32_t(names_.size()), 0}); }
+
+    Node step(Node node, uint8_t byte) override {
+        const uint64_t key = pack(node, byte);
+        if (const Node* known = steps_.find(key)) return *known;
+        const Range at = nodes_[node];
+        const auto first = names_.begin() + at.begin, last = names_.begin() + at.end;
+        const auto before = [&](const std::string& name, uint32_t b) { return name.size() <= at.depth || uint8_t(name[at.depth]) < b; };
+        const auto begin = std::lower_bound(first, last, uint32_t(byte), before), end = std::lower_bound(begin, last, byte + 1u, before);
+        Node next = kNowhere;
+        if (begin != end) {
+            next = Node(nodes_.size());
+            nodes_.push_back({uint32_t(begin - names_.begin()), uint32_t(end - names_.begin()), at.depth + 1});
+        }
+        return steps_[key] = next;
+    }
+    bool is_name(Node node) override { return nodes_[node].begin < nodes_[node].end && names_[nodes_[node].begin].size() == nodes_[node].depth; }
+    size_t size() const { return names_.size(); }
+
+  private:
+    struct Range {
+        uint32_t begin, end, depth;
+    };
+    const std::vector<std::string> names_;
+    std::vector<Range> nodes_;
+    FlatMap<Node> steps_;
+};
+
+// Any text that the terminal has.
+class AnyName final : public NameSet {
+  public:
+    Node step(Node, uint8_t) override { return kRoot; }
+    bool is_name(Node) override { return true; }
+};
+
+class PyMeaning final : public Meaning {
+  public:
+    explicit PyMeaning(nb::object source) : source_(std::move(source)) {}
+    template <class Ask>
+    static auto asked(Ask ask) {
+        const nb::gil_scoped_acquire gil;
+        const CallsPython within;
+        return ask();
+    }
+    ~PyMeaning() override {
+        // SAFETY: whoever frees the constraint; when the interpreter has ended there is nothing to be freed.
+        if (!nb::is_alive()) {
+            source_.release();
+            return;
+        }
+        const nb::gil_scoped_acquire gil;
+        source_.reset();
+    }
+    State start() override {
+        return asked([&] { return nb::cast<State>(source_.attr("start")()); });
+    }
+    NameSetRef names(State state, Symbol slot) override {
+        return asked([&] {
+            const nb::object found = source_.attr("names")(state, slot);
+            return found.is_none() ? NameSetRef() : nb::cast<NameSetRef>(found);
+        });
+    }
+    State read(State state, Symbol slot, std::string_view text) override {
+        return asked([&] { return nb::cast<State>(source_.attr("read")(state, slot, nb::bytes(text.data(), text.size()))); });
+    }
+    bool may_end(State state) override {
+        return asked([&] { return nb::cast<bool>(source_.attr("may_end")(state)); });
+    }
+
+  private:
+    nb::object source_;
+};
+
+}  // namespace
+
+std::shared_ptr<Meaning> python_meaning(nb::object source) { return std::make_shared<PyMeaning>(std::move(source)); }
+
+void bind_names(nb::module_& m) {
+    nb::class_<NameSet>(m, "NameSet", "Names that may stand in a slot.")
+        .def_static(
+            "of",
+            [](std::vector<std::string> names) -> NameSetRef {
+                std::sort(names.begin(), names.end());
+                names.erase(std::unique(names.begin(), names.end()), names.end());
+                if (!names.empty() && names[0].empty()) names.erase(names.begin());
+                return std::make_shared<SortedNames>(std::move(names));
+            },
+            nb::arg("names"), "These, but the empty one, which is no lexeme.")
+        .def_static("any", []() -> NameSetRef { return std::make_shared<AnyName>(); }, "Any text that the terminal of the slot has.");
+}
+
+}  // namespace derivable
