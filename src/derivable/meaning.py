@@ -15,6 +15,7 @@ from typing import Any
 
 from . import _kernel
 from .errors import ArgumentError
+from .support.arguments import integer
 
 __all__ = ["Meaning", "Names", "Numbered"]
 
@@ -27,7 +28,7 @@ class Names:
         (2, True)
     """
 
-    __slots__ = ("_kernel", "_texts")
+    __slots__ = ("_kernel", "_texts", "longest")
 
     def __init__(self, texts: Iterable[str]) -> None:
         if isinstance(texts, str):
@@ -36,6 +37,7 @@ class Names:
         for text in self._texts:
             if not isinstance(text, str):
                 raise ArgumentError("texts", "an iterable of texts", text)
+        self.longest = max((len(text.encode("utf-8", "surrogatepass")) for text in self._texts), default=0)
         self._kernel = _kernel.NameSet.of(list(self._texts))
 
     def __len__(self) -> int:
@@ -64,6 +66,7 @@ class Meaning:
     Attributes:
         slots: names of terminals of the grammar, or of rules that are one terminal or a choice of some. Their lexemes
             are names.
+        longest: bytes of a name, at most. How many tokens complete a text is reckoned with it (`max_tokens`).
 
     Example:
         A text that says nothing twice.
@@ -88,6 +91,7 @@ class Meaning:
     """
 
     slots: tuple[str, ...] = ()
+    longest: int = 64
 
     def start(self) -> Hashable:
         """The state at the beginning of a text."""
@@ -119,7 +123,7 @@ class Numbered:
             meaning: whose.
             slots: by symbol.
         """
-        self._meaning, self._slots = meaning, slots
+        self._meaning, self._slots, self.longest = meaning, slots, integer("longest", meaning.longest, 1, 1 << 16)
         self._states: list[Any] = [None]  # 0 is a veto
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[Names, Names] = {}  # equal ones are one to the kernel
@@ -144,6 +148,10 @@ class Numbered:
         if found is None:
             return _ANY
         names = found if isinstance(found, Names) else Names(found)
+        if names.longest > self.longest:
+            raise ArgumentError(
+                f"a name of {self._slots[slot]!r}", f"at most {self.longest} bytes, as `longest` of the meaning says", names
+            )
         return self._names.setdefault(names, names)._kernel if len(names) else None
 
     def read(self, state: int, slot: int, text: bytes) -> int:

@@ -28,6 +28,8 @@ class NameSet {
     virtual ~NameSet() = default;
     virtual Node step(Node node, uint8_t byte) = 0;  // kNowhere: no name goes on so
     virtual bool is_name(Node node) = 0;
+    // The rests of some names, short ones first; none: those that the terminal has.
+    virtual std::vector<std::string> rests(Node node, size_t most) = 0;
 };
 using NameSetRef = std::shared_ptr<NameSet>;
 
@@ -41,6 +43,7 @@ class Meaning {
     virtual NameSetRef names(State state, Symbol slot) = 0;  // null: none
     virtual State read(State state, Symbol slot, std::string_view text) = 0;
     virtual bool may_end(State state) = 0;
+    virtual uint32_t longest() = 0;  // bytes of a name
 };
 
 // Lexemes of slots that are in progress, and what is known of the meaning. SAFETY: guarded by the constraint's lock.
@@ -61,6 +64,8 @@ class Slots {
     Place begin(Meaning::State state, Symbol slot);
     Place step(Place place, uint8_t byte);
     Symbol symbol(Place place) const { return places_[place].slot; }
+    std::vector<std::string> rests(Place place, size_t most) const { return places_[place].names->rests(places_[place].node, most); }
+    uint32_t longest() { return meaning_->longest(); }
     bool is_name(Place place) const { return places_[place].names->is_name(places_[place].node); }
     // Behind a name. kNone: it is not allowed.
     Meaning::State read(Meaning::State state, Place name);

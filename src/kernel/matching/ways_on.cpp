@@ -68,6 +68,10 @@ std::vector<Cost> WaysOn::terminal_costs() {
             costs[s] = cost_of(0, 1);
             continue;
         }
+        if (terminals.is_slot(s)) {  // a name that there will be takes no more than that
+            costs[s] = cost_of(engine_.slots.longest(), engine_.slots.longest());
+            continue;
+        }
         const Recognizer& recognizer = engine_.access.lexer().recognizer(terminals.to_lexer(s));
         // PERF: a table of numbers between bounds takes 0.3 ms to make, and few are reached. What they take is guessed from the digits of the bounds.
         if (recognizer.awaits_table()) costs[s] = cost_of(uint32_t(1 + recognizer.key().size() / 8), recognizer.key().size());
@@ -110,8 +114,15 @@ void WaysOn::add_texts(Boundary& b, Symbol symbol, size_t most, bool separated) 
     const LexState start = texts().start(engine_.terminals.to_lexer(symbol));
     if (start == kNoState) return;
     std::vector<std::string> all;
+    constexpr size_t kNames = 8;
+    if (engine_.terminals.is_slot(symbol)) {
+        const Slots::Place begun = b.meaning == Meaning::kNone ? Slots::kNone : engine_.slots.begin(b.meaning, symbol);
+        if (begun == Slots::kNone) return;
+        all = engine_.slots.rests(begun, kNames);
+    }
     // SAFETY: of a bounded lexeme only the shortest text is known to fit, wherever in it the bound is met.
-    if (most > 1 && engine_.terminals.max_tokens(engine_.terminals.to_lexer(symbol)) == kAnyNumber) all = texts().several(start, most);
+    if (!all.empty()) {  // names
+    } else if (most > 1 && engine_.terminals.max_tokens(engine_.terminals.to_lexer(symbol)) == kAnyNumber) all = texts().several(start, most);
     else if (const std::optional<std::string> text = texts().shortest(start)) all.push_back(*text);
     for (const std::string& text : all) {
         const Units units = WitnessText::units_of(text);

@@ -32,6 +32,7 @@ class WaysOn {
         Frontier stack;
         Environment environment;
         bool after_newline = false;
+        Meaning::State meaning = Meaning::kNone;
         std::vector<Option> options;
         size_t next = 0;  // of the options
         int stage = 0;    // how far they were listed

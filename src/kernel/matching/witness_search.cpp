@@ -14,7 +14,7 @@ Witness WitnessSearch::run(const Parses& from) {
         Parses parses = from;
         if (!follow(start.units, parses)) continue;
         if (rest_) return found();
-        push(std::move(parses), start.stack, start.environment, start.is_newline);
+        push(std::move(parses), start.stack, start.environment, start.is_newline, start.meaning);
         if (descend()) return found();
         if (refused_ > kMostRefused) break;
     }
@@ -48,9 +48,13 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
             add_inner_start(all, t);
             continue;
         }
+        if (t.slot != Slots::kNone) {
+            add_name_starts(all, t);
+            continue;
+        }
         Lexer& lexer = engine_.access.lexer();
         if (lexer.is_fresh(t.lex)) {
-            all.push_back({ways_.stacks().of(t.stack), {}, t.stack, t.environment, false});
+            all.push_back({ways_.stacks().of(t.stack), {}, t.stack, t.environment, false, t.meaning});
             continue;
         }
         for (LexState member : lexer.singles(lexer.members(t.lex))) {
@@ -58,7 +62,7 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
             const std::optional<std::string> text = ways_.texts().shortest(member);
             if (!text) continue;
             for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
-                add_start(all, t, symbol, *text);
+                add_start(all, t, symbol, *text, t.meaning);
                 if (ways_.is_newline(symbol) && text->empty()) add_newlines(all, t, symbol);
             }
         }
@@ -68,7 +72,26 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
     return all;
 }
 
-void WitnessSearch::add_start(std::vector<Start>& all, const Parse& t, Symbol symbol, const std::string& text) {
+// In a name: some that it may become.
+void WitnessSearch::add_name_starts(std::vector<Start>& all, const Parse& t) {
+    constexpr size_t kMost = 8;
+    const Symbol slot = engine_.slots.symbol(t.slot);
+    std::vector<std::string> rests = engine_.slots.rests(t.slot, kMost);
+    if (rests.empty()) {
+        Lexer& lexer = engine_.access.lexer();
+        for (LexState member : lexer.singles(lexer.members(t.lex)))
+            if (lexer.terminal_of(member) == engine_.terminals.to_lexer(slot))
+                if (const std::optional<std::string> text = ways_.texts().shortest(member)) rests.push_back(*text);
+    }
+    for (const std::string& rest : rests) {
+        Parse name = t;
+        const bool is_name = std::all_of(rest.begin(), rest.end(), [&](char c) { return lexemes_.step_name(name, uint8_t(c)); });
+        const Meaning::State meaning = is_name ? engine_.slots.read(t.meaning, name.slot) : Meaning::kNone;
+        if (meaning != Meaning::kNone) add_start(all, t, slot, rest, meaning);
+    }
+}
+
+void WitnessSearch::add_start(std::vector<Start>& all, const Parse& t, Symbol symbol, const std::string& text, Meaning::State meaning) {
     After after = lexemes_.after_ignored(t.stack, t.environment);
     Environment environment = t.environment;
     if (ways_.is_newline(symbol))
@@ -79,7 +102,7 @@ void WitnessSearch::add_start(std::vector<Start>& all, const Parse& t, Symbol sy
     const Cost own = cost_of(tokens == FewestTokens::kNone ? uint32_t(text.size()) : tokens, text.size());
     const Frontier stack = engine_.stacks.minimal(after.stack);
     const Cost rest = ways_.stacks().of(stack);
-    if (rest < kNoCost) all.push_back({sum(own, rest), WitnessText::units_of(text), stack, after.environment, ways_.is_newline(symbol)});
+    if (rest < kNoCost) all.push_back({sum(own, rest), WitnessText::units_of(text), stack, after.environment, ways_.is_newline(symbol), meaning});
 }
 
 void WitnessSearch::add_inner_start(std::vector<Start>& all, const Parse& t) {
@@ -95,7 +118,7 @@ void WitnessSearch::add_inner_start(std::vector<Start>& all, const Parse& t) {
 void WitnessSearch::add_newlines(std::vector<Start>& all, const Parse& t, Symbol symbol) {
     WaysOn::Boundary b{t.stack, t.environment};
     ways_.list_newlines(b);
-    for (const WaysOn::Option& o : b.options) add_start(all, t, symbol, std::string(o.units.begin(), o.units.end()));
+    for (const WaysOn::Option& o : b.options) add_start(all, t, symbol, std::string(o.units.begin(), o.units.end()), t.meaning);
 }
 
 // Goes along; false: it is refused. Stops where the rest is known.
@@ -130,14 +153,18 @@ const Parse* WitnessSearch::meant(const Parses& parses, const WaysOn::Boundary& 
             if (t.embedded->symbol() == option.symbol) return &t;
             continue;
         }
+        if (engine_.terminals.is_slot(option.symbol)
+                ? t.slot == Slots::kNone || engine_.slots.symbol(t.slot) != option.symbol || !engine_.slots.is_name(t.slot)
+                : t.slot != Slots::kNone)
+            continue;
         const std::vector<Lexer::Exit>& exits = engine_.access.lexer().exits(t.lex);
         if (std::any_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) { return e.terminal == terminal; })) return &t;
     }
     return nullptr;
 }
 
-void WitnessSearch::push(Parses parses, Frontier stack, Environment environment, bool after_newline) {
-    steps_.push_back({{stack, environment, after_newline}, std::move(parses), units_.size()});
+void WitnessSearch::push(Parses parses, Frontier stack, Environment environment, bool after_newline, Meaning::State meaning) {
+    steps_.push_back({{stack, environment, after_newline, meaning}, std::move(parses), units_.size()});
 }
 
 bool WitnessSearch::descend() {
@@ -160,12 +187,14 @@ bool WitnessSearch::descend() {
         if (!t) continue;
         Frontier stack = t->stack;
         Environment environment = t->environment;
+        const Meaning::State meaning = t->slot == Slots::kNone ? t->meaning : engine_.slots.read(t->meaning, t->slot);
+        if (meaning == Meaning::kNone && engine_.slots.active()) continue;
         if (!(option.units.back() & WitnessText::kToken)) {
             const After after = lexemes_.after(option.symbol, stack, environment);
             if (after.stack == kNoFrontier) continue;
             stack = engine_.stacks.minimal(after.stack), environment = after.environment;
         }
-        push(std::move(parses), stack, environment, ways_.is_newline(option.symbol));
+        push(std::move(parses), stack, environment, ways_.is_newline(option.symbol), meaning);
     }
     return false;
 }

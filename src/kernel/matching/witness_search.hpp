@@ -32,6 +32,7 @@ class WitnessSearch {
         Frontier stack;
         Environment environment;
         bool is_newline;
+        Meaning::State meaning = Meaning::kNone;
     };
     struct Step {
         WaysOn::Boundary boundary;
@@ -41,12 +42,13 @@ class WitnessSearch {
     Witness found();
     bool may_reach_end(Frontier stack);
     std::vector<Start> starts(const Parses& from);
-    void add_start(std::vector<Start>& all, const Parse& t, Symbol symbol, const std::string& text);
+    void add_start(std::vector<Start>& all, const Parse& t, Symbol symbol, const std::string& text, Meaning::State meaning);
+    void add_name_starts(std::vector<Start>& all, const Parse& t);
     void add_inner_start(std::vector<Start>& all, const Parse& t);
     void add_newlines(std::vector<Start>& all, const Parse& t, Symbol symbol);
     bool follow(const Units& units, Parses& parses);
     const Parse* meant(const Parses& parses, const WaysOn::Boundary& from, const WaysOn::Option& option);
-    void push(Parses parses, Frontier stack, Environment environment, bool after_newline);
+    void push(Parses parses, Frontier stack, Environment environment, bool after_newline, Meaning::State meaning);
     bool descend();
 
     const Engine engine_;

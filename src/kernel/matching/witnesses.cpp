@@ -37,11 +37,11 @@ void Witnesses::forget_stacks() {
 std::optional<Witnesses::Key> Witnesses::key_of(const Parses& parses) const {
     if (lookahead_ != kNoLookahead) return std::nullopt;
     Key key;
-    std::vector<std::array<uint32_t, 5>> places;
+    std::vector<std::array<uint32_t, 7>> places;
     for (const Parse& t : parses) {
         if (t.writing) return std::nullopt;
         const auto text = address_words(t.embedded.get());
-        places.push_back({t.lex.index(), t.stack.index(), t.environment, text[0], text[1]});
+        places.push_back({t.lex.index(), t.stack.index(), t.environment, text[0], text[1], t.meaning, t.slot});
         if (t.embedded) key.texts.push_back(t.embedded);
     }
     std::sort(places.begin(), places.end());

@@ -37,7 +37,7 @@ class Witnesses {
     // Whether all is known by stacks: then so are witnesses of parses by at_boundary() and the rest of their lexemes.
     bool is_by_stacks() const {
         return engine_.spanner.lexer.policy() == Policy::kScannerless && !engine_.terminals.has_distinct() && !engine_.terminals.embeds() &&
-               lookahead_ == kNoLookahead;
+               !engine_.slots.active() && lookahead_ == kNoLookahead;
     }
     // Behind a lexeme that has ended. Only where is_by_stacks().
     Witness at_boundary(Frontier stack, Environment environment);

@@ -41,7 +41,16 @@ class SortedNames final : public NameSet {
         return steps_[key] = next;
     }
     bool is_name(Node node) override { return nodes_[node].begin < nodes_[node].end && names_[nodes_[node].begin].size() == nodes_[node].depth; }
-    size_t size() const { return names_.size(); }
+    std::vector<std::string> rests(Node node, size_t most) override {
+        const Range at = nodes_[node];
+        std::vector<std::pair<size_t, uint32_t>> lengths;
+        for (uint32_t i = at.begin; i < at.end; i++) lengths.emplace_back(names_[i].size(), i);
+        const auto end = lengths.begin() + long(std::min(most, lengths.size()));
+        std::partial_sort(lengths.begin(), end, lengths.end());
+        std::vector<std::string> all;
+        for (auto l = lengths.begin(); l != end; ++l) all.push_back(names_[l->second].substr(at.depth));
+        return all;
+    }
 
   private:
     struct Range {
@@ -57,6 +66,7 @@ class AnyName final : public NameSet {
   public:
     Node step(Node, uint8_t) override { return kRoot; }
     bool is_name(Node) override { return true; }
+    std::vector<std::string> rests(Node, size_t) override { return {}; }
 };
 
 class PyMeaning final : public Meaning {
@@ -88,6 +98,9 @@ class PyMeaning final : public Meaning {
     }
     State read(State state, Symbol slot, std::string_view text) override {
         return asked([&] { return nb::cast<State>(source_.attr("read")(state, slot, nb::bytes(text.data(), text.size()))); });
+    }
+    uint32_t longest() override {
+        return asked([&] { return nb::cast<uint32_t>(source_.attr("longest")); });
     }
     bool may_end(State state) override {
         return asked([&] { return nb::cast<bool>(source_.attr("may_end")(state)); });
