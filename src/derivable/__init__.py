@@ -26,6 +26,7 @@ from .errors import (
     GrammarSyntaxError,
     LimitError,
     MatcherError,
+    MeaningError,
     ModelError,
     RollbackError,
     TokenRejectedError,
@@ -36,6 +37,7 @@ from .grammar import Grammar, Indentation, Lexing, Terminal
 from .index.monitoring import warn_of_slow_masks
 from .limits import Limits
 from .matcher import Explanation, Matcher
+from .meaning import Meaning, Names
 from .support.caches import Cache, cache
 from .vocabulary import Vocabulary
 from .warm.store import ArtifactStore
@@ -76,7 +78,10 @@ __all__ = [
     "Limits",
     "Matcher",
     "MatcherError",
+    "Meaning",
+    "MeaningError",
     "ModelError",
+    "Names",
     "Partial",
     "RollbackError",
     "Speculator",

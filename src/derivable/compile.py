@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 from . import _kernel
 from .constraint import Constraint, token_ids
-from .errors import ArgumentError, GrammarError, LimitError, TokenRejectedError, VocabularyError, number
+from .errors import (
+    ArgumentError,
+    GrammarError,
+    LimitError,
+    TokenRejectedError,
+    UnsupportedFeatureError,
+    VocabularyError,
+    number,
+)
 from .expr import NOTHING, Embedded, Special
 from .frontends.languages import judge_with
 from .grammar import Grammar
@@ -124,6 +132,14 @@ def compile(
         raise ArgumentError("timeout", "seconds, or None for any time", timeout)
     if timeout is not None and not 0 < timeout < float("inf"):
         raise GrammarError(f"timeout={timeout} is not a time to compile in", hint="Give seconds, or None for any time.")
+    if grammar.meaning is not None:
+        if lookahead is not None or canonical:
+            raise UnsupportedFeatureError(
+                "meaning",
+                f"{'lookahead' if lookahead is not None else 'canonical'}= does not go with a meaning",
+                hint="Leave it out.",
+            )
+        ahead, store = None, None  # neither are names known before they are asked for, nor can they be saved
     entry = None if store is None else _Entry(store_at(store), grammar, vocabulary, lookahead, limits, ahead)
     begun = time.perf_counter()
     key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
@@ -242,6 +258,13 @@ def _compile_inner(
         language = terminal.expr
         if not isinstance(language, Embedded) or language in found:
             continue
+        if language.grammar.meaning is not None:
+            raise UnsupportedFeatureError(
+                "meaning",
+                "a language inside another one has a meaning, which is not supported yet",
+                source=grammar.source,
+                hint="Leave the meaning out, or compile that grammar by itself.",
+            )
         bare = _without_captures(language)
         key = (bare, id(vocabulary), lookahead, limits)
         constraint: Constraint | None = cache.constraints.get(key)

@@ -279,6 +279,11 @@ class Constraint(CompiledGrammar):
 
         PERF: written when it is to be saved. Made along with the index it was a tenth of compiling ahead of time.
         """
+        if self.grammar is not None and self.grammar.meaning is not None:
+            raise ArtifactError(
+                "a constraint with a meaning cannot be saved: what its names are is Python. Save the one of the grammar "
+                "without it, or compile where it is needed."
+            )
         if filled := self._filled:
             (visits,) = filled
             index = self._plan.index if visits is None else visits.saved(self._kernel)

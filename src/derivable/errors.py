@@ -11,6 +11,7 @@ DerivableError
 ├── ArtifactError                   a saved constraint cannot be loaded (wrong file, version, vocabulary)
 ├── ModelError                      a language model failed, or returned no logits (partial)
 └── MatcherError                    a matcher was asked for something impossible; its state is unchanged
+    ├── MeaningError                a meaning could not say which names there are (slot, state)
     ├── TokenRejectedError          the token (or byte) is not allowed here (token_id, token_bytes)
     ├── RollbackError               more tokens to roll back than were advanced
     └── BitmaskShapeError           the bitmask has the wrong shape, dtype or layout
@@ -30,6 +31,7 @@ __all__ = [
     "GrammarSyntaxError",
     "LimitError",
     "MatcherError",
+    "MeaningError",
     "ModelError",
     "RollbackError",
     "TokenRejectedError",
@@ -180,6 +182,20 @@ class ModelError(DerivableError):
 
 class MatcherError(DerivableError):
     """A matcher was asked for something impossible. Its state is as it was before the call."""
+
+
+class MeaningError(MatcherError):
+    """A meaning raised, or answered something that is no answer, when it was asked for names. The cause has what it
+    raised. The matcher's state is as it was before the call.
+
+    Attributes:
+        slot: that was asked about (``""``: none).
+        state: in which.
+    """
+
+    def __init__(self, problem: str, slot: str = "", state: object = None) -> None:
+        self.slot, self.state = slot, state
+        super().__init__(problem)
 
 
 class TokenRejectedError(MatcherError):

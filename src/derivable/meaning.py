@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from . import _kernel
-from .errors import ArgumentError
+from .errors import ArgumentError, MeaningError
 from .support.arguments import integer
 
 __all__ = ["Meaning", "Names", "Numbered"]
@@ -123,43 +123,66 @@ class Numbered:
             meaning: whose.
             slots: by symbol.
         """
-        self._meaning, self._slots, self.longest = meaning, slots, integer("longest", meaning.longest, 1, 1 << 16)
+        self._meaning, self._slots = meaning, slots
+        self.longest = integer("longest", meaning.longest, 1, 1 << 16)
         self._states: list[Any] = [None]  # 0 is a veto
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[Names, Names] = {}  # equal ones are one to the kernel
 
-    def _number(self, state: Hashable) -> int:
-        try:
-            number = self._numbers.setdefault(state, len(self._states))
-        except TypeError:
-            raise ArgumentError("the state of a meaning", "a value that can be hashed", state) from None
-        if number == len(self._states):
-            self._states.append(state)
-        return number
-
     def start(self) -> int:
-        state = self._meaning.start()
+        state = self._asked("start", "", None)
         if state is None:
-            raise ArgumentError("start() of a meaning", "a state; None is for what must not be written", state)
-        return self._number(state)
+            raise self._wrong("start", "", None, "None, which stands for what must not be written")
+        return self._number("start", "", None, state)
 
     def names(self, state: int, slot: int) -> _kernel.NameSet | None:
-        found = self._meaning.names(self._states[state], self._slots[slot])
+        at, name = self._states[state], self._slots[slot]
+        found = self._asked("names", name, at, at, name)
         if found is None:
             return _ANY
-        names = found if isinstance(found, Names) else Names(found)
+        try:
+            names = found if isinstance(found, Names) else Names(found)
+        except (ArgumentError, TypeError) as error:
+            raise self._wrong("names", name, at, f"{found!r:.80}, and no texts") from error
         if names.longest > self.longest:
-            raise ArgumentError(
-                f"a name of {self._slots[slot]!r}", f"at most {self.longest} bytes, as `longest` of the meaning says", names
-            )
+            problem = f"a name of {names.longest} bytes, where `longest` is {self.longest}"
+            raise self._wrong("names", name, at, problem)
         return self._names.setdefault(names, names)._kernel if len(names) else None
 
     def read(self, state: int, slot: int, text: bytes) -> int:
-        found = self._meaning.read(self._states[state], self._slots[slot], text.decode("utf-8", "replace"))
-        return 0 if found is None else self._number(found)
+        at, name = self._states[state], self._slots[slot]
+        found = self._asked("read", name, at, at, name, text.decode("utf-8", "replace"))
+        return 0 if found is None else self._number("read", name, at, found)
 
     def may_end(self, state: int) -> bool:
-        return bool(self._meaning.may_end(self._states[state]))
+        return bool(self._asked("may_end", "", self._states[state], self._states[state]))
+
+    def _number(self, method: str, slot: str, state: object, found: Hashable) -> int:
+        try:
+            number = self._numbers.setdefault(found, len(self._states))
+        except TypeError as error:
+            raise self._wrong(method, slot, state, f"{found!r:.80}, which cannot be hashed") from error
+        if number == len(self._states):
+            self._states.append(found)
+        return number
+
+    def _asked(self, method: str, slot: str, state: object, *args: Any) -> Any:
+        try:
+            return getattr(self._meaning, method)(*args)
+        except MeaningError:
+            raise
+        except Exception as error:
+            where = f" for the slot {slot!r}" if slot else ""
+            raise MeaningError(
+                f"{type(self._meaning).__name__}.{method}() raised {type(error).__name__}{where} in the state "
+                f"{state!r:.80}: {error}",
+                slot,
+                state,
+            ) from error
+
+    def _wrong(self, method: str, slot: str, state: object, what: str) -> MeaningError:
+        where = f" for the slot {slot!r} in the state {state!r:.80}" if slot else ""
+        return MeaningError(f"{type(self._meaning).__name__}.{method}() gave {what}{where}.", slot, state)
 
 
 _ANY = _kernel.NameSet.any()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import pytest
@@ -13,6 +14,7 @@ from oracle.meaning import MeaningRecognizer
 import derivable as dv
 from derivable.errors import DerivableError
 from derivable.meaning import Meaning
+from derivable.testing import check_meaning
 
 FEW, MANY = 60, 3_000
 """Grammars, in a fast run and in a slow one."""
@@ -159,3 +161,179 @@ def test_masks_are_those_of_the_definition(seed: int) -> None:
         assert "run together" in str(error)
         return
     comparison.run()
+
+
+# What a user meets
+
+
+class Once(Meaning):
+    """Each color is named once."""
+
+    slots = ("color",)
+
+    def start(self) -> Hashable:
+        return frozenset({"red", "green", "blue", "yellow"})
+
+    def names(self, state: frozenset[str], slot: str) -> frozenset[str]:
+        return state
+
+    def read(self, state: frozenset[str], slot: str, text: str) -> Hashable:
+        return state - {text}
+
+
+COLORS = r"""
+start: color ("," color)* [";" NAME]
+color: NAME
+NAME: /[a-z]+/
+%ignore " "
+"""
+BYTES = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(128)), b"gr", b"red,", b"ed, g", None], eos=[131])
+
+
+def colors(lexing: dv.Lexing = "longest") -> dv.Grammar:
+    return dv.Grammar.from_lark(COLORS, lexing=lexing).with_meaning(Once())
+
+
+def allowed(matcher: dv.Matcher) -> list[bytes]:
+    tokens = [matcher.constraint.vocabulary.token_bytes(token) for token in matcher.allowed_tokens().tolist()]
+    return [token for token in tokens if token]
+
+
+@pytest.mark.parametrize("lexing", ["longest", "scannerless"])
+def test_a_rule_is_a_slot_and_its_terminal_is_free_elsewhere(lexing: dv.Lexing) -> None:
+    matcher = dv.compile(colors(lexing), BYTES).matcher()
+    assert allowed(matcher) == [b" ", b"b", b"g", b"r", b"y", b"gr", b"red,"]
+    matcher.advance_bytes(b"red, ")
+    assert allowed(matcher) == [b" ", b"b", b"g", b"y", b"gr"]
+    other = matcher.fork()
+    matcher.advance_bytes(b"blue; r")
+    assert matcher.is_accepting
+    assert b"z" in allowed(matcher)
+    matcher.rollback(1)
+    other.advance_bytes(b"green")
+    assert b"r" not in allowed(other)
+    assert matcher.allows(ord("b"))
+    assert not matcher.allows(ord("r"))
+
+
+def test_a_name_ends_where_its_lexeme_does() -> None:
+    matcher = dv.compile(colors(), BYTES).matcher()
+    for text in (b"reda", b"red green", b"re,", b"red,red"):
+        with pytest.raises(dv.TokenRejectedError):
+            matcher.advance_bytes(text)
+    assert matcher.length == 0
+
+
+def test_every_text_ends_in_time() -> None:
+    constraint = dv.compile(colors(), BYTES)
+    assert constraint.matcher(max_tokens=4).least_tokens == 4
+    for seed in range(40):
+        rng = random.Random(seed)
+        matcher, written = constraint.matcher(max_tokens=rng.randrange(4, 30)), b""
+        while not matcher.is_finished:
+            token = rng.choice(matcher.allowed_tokens().tolist())
+            matcher.advance(token)
+            written += BYTES.token_bytes(token) or b""
+        named = written.decode().partition(";")[0].replace(" ", "").split(",")
+        assert len(set(named)) == len(named)
+        assert set(named) <= Once().start()  # type: ignore[operator]
+
+
+def test_a_meaning_that_fails_says_where_and_nothing_is_lost() -> None:
+    class Failing(Once):
+        def read(self, state: frozenset[str], slot: str, text: str) -> Hashable:
+            if text == "blue":
+                raise ValueError("no blue today")
+            return super().read(state, slot, text)
+
+    matcher = dv.compile(dv.Grammar.from_lark(COLORS).with_meaning(Failing()), BYTES).matcher()
+    matcher.advance_bytes(b"blue")
+    with pytest.raises(dv.MeaningError, match=r"Failing.read\(\) raised ValueError for the slot 'color'.*no blue today"):
+        matcher.advance_bytes(b",")
+    assert matcher.length == 1
+    matcher.rollback(1)
+    matcher.advance_bytes(b"red,")
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "message"),
+    [
+        ("names", 5, "and no texts"),
+        ("names", ["a" * 65], "a name of 65 bytes, where `longest` is 64"),
+        ("start", None, "None, which stands for what must not be written"),
+        ("read", [], "which cannot be hashed"),
+    ],
+)
+def test_answers_that_are_none(method: str, answer: object, message: str) -> None:
+    bad = type("Bad", (Once,), {method: lambda *_: answer})
+    with pytest.raises(dv.MeaningError, match=message):
+        dv.compile(dv.Grammar.from_lark(COLORS).with_meaning(bad()), BYTES).matcher().advance_bytes(b"red,")
+
+
+def test_a_meaning_does_not_use_matchers() -> None:
+    class Curious(Once):
+        matcher: dv.Matcher
+
+        def read(self, state: frozenset[str], slot: str, text: str) -> Hashable:
+            self.matcher.allowed_tokens()
+            return state
+
+    meaning = Curious()
+    matcher = dv.compile(dv.Grammar.from_lark(COLORS).with_meaning(meaning), BYTES).matcher()
+    meaning.matcher = matcher.fork()
+    matcher.advance_bytes(b"red")
+    with pytest.raises(dv.MeaningError, match="must not use matchers"):
+        matcher.advance_bytes(b",")
+
+
+def test_what_does_not_go_with_a_meaning_is_refused() -> None:
+    made = colors()
+    with pytest.raises(dv.ArtifactError, match="cannot be saved"):
+        dv.compile(made, BYTES).to_bytes()
+    with pytest.raises(dv.UnsupportedFeatureError, match="part of another"):
+        made + "x"
+    with pytest.raises(dv.UnsupportedFeatureError, match="inside another"):
+        dv.compile(made.encoded("json"), BYTES)
+    with pytest.raises(dv.UnsupportedFeatureError, match="lookahead"):
+        dv.compile(made, BYTES, lookahead=1)
+    with pytest.raises(dv.GrammarError, match="neither a rule nor a terminal"):
+        dv.compile(dv.Grammar.from_regex("a").with_meaning(Once()), BYTES)
+    with pytest.raises(dv.GrammarError, match="more than one terminal"):
+        dv.compile(dv.Grammar.from_lark('start: color\ncolor: "a" "b"').with_meaning(Once()), BYTES)
+    with pytest.raises(dv.UnsupportedFeatureError, match="run together"):
+        dv.compile(dv.Grammar.from_lark("start: color color\ncolor: /[a-z]+/").with_meaning(Once()), BYTES)
+
+
+def test_threads_share_what_a_meaning_has_answered() -> None:
+    constraint = dv.compile(colors(), BYTES)
+
+    def text(seed: int) -> bytes:
+        rng, matcher, written = random.Random(seed), constraint.matcher(), b""
+        while not matcher.is_finished and len(written) < 60:
+            token = rng.choice(matcher.allowed_tokens().tolist())
+            matcher.advance(token)
+            written += BYTES.token_bytes(token) or b""
+        return written
+
+    alone = [text(seed) for seed in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(text, range(16))) == alone
+
+
+def test_check_meaning_finds_broken_promises() -> None:
+    class Twice(Meaning):
+        slots = ("color",)
+
+        def names(self, state: tuple[str, ...], slot: str) -> list[str]:
+            return [] if len(state) == 2 else ["red", "green"]
+
+        def read(self, state: tuple[str, ...], slot: str, text: str) -> Hashable:
+            return (*state, text)
+
+    broken = check_meaning(dv.Grammar.from_lark(COLORS).with_meaning(Twice()))
+    assert {promise.text.count(",") for promise in broken} == {2}
+    assert "nothing may follow" in str(broken[0])
+    endless = dv.Grammar.from_lark(COLORS).with_meaning(Random(random.Random(1), ("color",), {"color": ["a", "b", "ab"]}))
+    assert check_meaning(endless) == []
+    with pytest.raises(dv.ArgumentError, match="with_meaning"):
+        check_meaning(dv.Grammar.from_lark(COLORS))

@@ -64,6 +64,13 @@ class Joined:
         """
         if isinstance(operand, str):
             return Ref(self.terminal(literal(operand)).name, is_kept=False) if operand else EMPTY
+        if isinstance(operand, Rules) and operand.meaning is not None:
+            raise UnsupportedFeatureError(
+                "meaning",
+                "a grammar with a meaning cannot be part of another one yet",
+                source=operand.source,
+                hint="Put the grammars together first, and give the whole a meaning: (a + b).with_meaning(...).",
+            )
         if not isinstance(operand, Rules):
             raise GrammarError(
                 f"{operand!r:.80} cannot be part of a grammar", hint="Use a Grammar, or a str for literal text."

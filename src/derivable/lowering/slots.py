@@ -25,6 +25,12 @@ def with_slots(grammar: Rules) -> tuple[Rules, dict[str, tuple[str, str]]]:
     rules, terminals = dict(grammar.rules), dict(grammar.terminals)
     slots: dict[str, tuple[str, str]] = {}
     for slot in grammar.meaning.slots:
+        if slot in grammar.ignore:
+            raise GrammarError(
+                f"the slot {slot!r} is ignored, so nothing is read in it",
+                source=grammar.source,
+                hint="Name terminals and rules that stand in the text.",
+            )
         if slot in terminals:
             slots[slot] = slot, slot
             continue
@@ -35,7 +41,7 @@ def with_slots(grammar: Rules) -> tuple[Rules, dict[str, tuple[str, str]]]:
                 hint="Name a terminal, or a rule that is one, in `slots` of the meaning.",
             )
         names = []
-        for base in _terminals(grammar, slot, rules[slot]):
+        for base in _terminals(grammar, slot, rules[slot], frozenset()):
             name = f"{slot}: {base}"
             terminals[name] = terminals[base]
             slots[name] = base, slot
@@ -44,17 +50,17 @@ def with_slots(grammar: Rules) -> tuple[Rules, dict[str, tuple[str, str]]]:
     return replace(grammar, rules=rules, terminals=terminals), slots
 
 
-def _terminals(grammar: Rules, slot: str, expr: Expr) -> Iterator[str]:
+def _terminals(grammar: Rules, slot: str, expr: Expr, within: frozenset[str]) -> Iterator[str]:
     match expr:
         case Ref(name) if name in grammar.terminals:
             yield name
-        case Ref(name):
-            yield from _terminals(grammar, slot, grammar.rules[name])
+        case Ref(name) if name not in within:
+            yield from _terminals(grammar, slot, grammar.rules[name], within | {name})
         case Alt(items):
             for item in items:
-                yield from _terminals(grammar, slot, item)
+                yield from _terminals(grammar, slot, item, within)
         case Concat((item,)):
-            yield from _terminals(grammar, slot, item)
+            yield from _terminals(grammar, slot, item, within)
         case _:
             raise GrammarError(
                 f"the slot {slot!r} is a rule of more than one terminal",

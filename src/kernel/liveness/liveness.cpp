@@ -112,9 +112,10 @@ bool Liveness::always_alive(LexState s) {
             continue;
         }
         for (const Lexer::Exit& e : lexer_.exits(todo[i])) {
-            Landing l = spelling_.landing(e);
             // A newline lexeme competes also where the parser has no use for it.
-            result = result || ((newline_ == kEnd || l.terminal != newline_) && always_alive_after(l, where));
+            result = result || spelling_.each_landing(e, todo[i], [&](const Landing& l) {
+                return (newline_ == kEnd || l.terminal != newline_) && always_alive_after(l, where);
+            });
         }
         if (result) break;
         for (uint8_t byte : lexer_.representative_bytes()) {

@@ -62,7 +62,7 @@ bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const Stat
     for (size_t i = 0; i < work.size(); i++) {
         for (const Lexer::Exit& e : lexer_.exits(work[i])) {
             derivable::work(10);
-            if (visit(landing(e))) return true;
+            if (each_landing(e, work[i], visit)) return true;
         }
         for (LexState next : successors(work[i])) {
             count_step();
@@ -409,7 +409,7 @@ bool Spelling::spell_alone(Symbol t, Obligations obligations, End end) {
         const LexState s = open[size].back();
         open[size].pop_back();
         for (const Lexer::Exit& e : lexer_.exits(s))
-            if (e.terminal == to_lexer_[t]) end(lexer_.obligations(s));
+            if (wins(t, e)) end(lexer_.obligations(s));
         for (LexState next : successors(s)) {
             count_step();
             if (!lexer_.owes(lexer_.obligations(next))) return true;

@@ -52,6 +52,26 @@ class Spelling {
         const Symbol s = symbol(e.terminal);
         return {ignored_[s] ? 0 : s, e.obligations};
     }
+    // Of all terminals that win with it: those of its family that compete in this state.
+    template <class Visit>
+    bool each_landing(const Lexer::Exit& e, LexState state, Visit visit) {
+        if (visit(landing(e))) return true;
+        const Symbol s = symbol(e.terminal);
+        if (families_.empty() || families_[s] == kEnd) return false;
+        for (LexState single : lexer_.singles(lexer_.members(state))) {
+            const Symbol other = symbol(lexer_.terminal_of(single));
+            if (other != s && families_[other] == families_[s] && visit(Landing{ignored_[other] ? 0 : other, e.obligations})) return true;
+        }
+        return false;
+    }
+    bool wins(Symbol t, const Lexer::Exit& e) const {
+        const Symbol s = symbol(e.terminal);
+        return s == t || (!families_.empty() && families_[t] != kEnd && families_[t] == families_[s]);
+    }
+    void add_family(Symbol member, Symbol head) {
+        families_.resize(to_lexer_.size(), kEnd);
+        families_[member] = families_[head] = head;
+    }
     // Terminals without text are tokens by their id. Like the end, they can stand wherever nothing is owed.
     bool is_token(Symbol terminal) const { return terminal != kEnd && lexer_.recognizer(to_lexer_[terminal]).is_empty(); }
     // The newline terminal of a grammar with indentation competes everywhere. INDENT and DEDENT have no text and owe nothing: the column
@@ -157,6 +177,7 @@ class Spelling {
     const std::vector<TerminalId>& to_lexer_;
     const std::vector<char>& ignored_;
 
+    std::vector<Symbol> families_;  // by terminal, the head of its own; empty without any
     Symbol newline_ = kEnd, indent_ = kEnd, dedent_ = kEnd;
     Bits wanted_, spellable_;
     std::unordered_map<LexState, std::vector<Landing>> landings_;

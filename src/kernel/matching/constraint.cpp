@@ -40,6 +40,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         }
     for (const auto& language : spec.languages) language->set_around(access_);
     terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct, std::move(spec.languages), spec.slots);
+    for (const Slot& slot : spec.slots) liveness_.add_family(slot.symbol, slot.base);
     runs_.bounds().prepare();
     if (environments_.tallies.active()) prepare_tallies();
     if (environments_.indentations.active()) {
@@ -52,7 +53,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     if (lexer.policy() != Policy::kScannerless)
         spanner_->prospects.set_always_alive([this](LexState s) { return liveness_.always_alive(s); });
     if (slots_.active() && lexer.policy() != Policy::kScannerless)
-        spanner_->prospects.set_unwanted([this](TerminalId t) { return terminals_.has_slots(t); });
+        spanner_->prospects.set_unwanted([this](TerminalId t) { return terminals_.base(t) != kEnd; });
     if (!image_.is_empty()) restore_splits();
     initial_ = {{lexemes_.between(stacks_.bottom(), kNoEnvironment), stacks_.bottom()}};
     if (!lexemes_.alive(initial_[0]) && !lexemes_.may_end(initial_[0]).value)

@@ -113,7 +113,9 @@ void Lexemes::each_end_of_name(const Parse& t, bool at_end, Visit visit) {
     Lexer& lexer = engine_.access.lexer();
     const std::vector<Lexer::Exit> exits = lexer.exits(t.lex);
     for (const Lexer::Exit& e : exits) {
-        if (e.terminal != engine_.terminals.to_lexer(slot)) continue;
+        const bool is_its = e.terminal == engine_.terminals.to_lexer(slot) ||
+                            engine_.terminals.base(e.terminal) == engine_.terminals.base(engine_.terminals.to_lexer(slot));
+        if (!is_its) continue;
         if (at_end && !scannerless_ && !lexer.obligations_hold_at_end(e.obligations)) continue;
         const Meaning::State meaning = engine_.slots.read(t.meaning, t.slot);
         if (meaning == Meaning::kNone) return;

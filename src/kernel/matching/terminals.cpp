@@ -8,9 +8,7 @@ void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<T
                     const std::vector<Symbol>& distinct, std::vector<std::shared_ptr<EmbeddedLanguage>> languages,
                     const std::vector<Slot>& slots) {
     constexpr uint32_t kOfSlots = ~0u;  // the lexer has a terminal of its own for them
-    std::unordered_map<Symbol, Symbol> bases;
-    for (const Slot& slot : slots) bases[slot.symbol] = slot.base, slots_.insert(slot.symbol);
-    const auto is_base = [&](Symbol s) { return std::any_of(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.base == s; }); };
+    for (const Slot& slot : slots) slots_.insert(slot.symbol);
     references_ = std::move(references);
     languages_ = std::move(languages);
     to_lexer_.emplace_back();  // the end of the text is no lexeme
@@ -18,24 +16,24 @@ void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<T
     for (const TerminalSpec& t : specs) {
         work(50);
         const Symbol symbol = Symbol(to_lexer_.size());
-        if (bases.count(symbol) && bases[symbol] != symbol) {
-            to_lexer_.emplace_back();
-            ignored_.push_back(0);
-            continue;
-        }
-        const TerminalId id = lexer.add(t.recognizer, t.rank, is_base(symbol) ? kOfSlots - symbol : t.max_tokens);
-        if (is_base(symbol)) with_slots_.insert(id);
+        const TerminalId id = lexer.add(t.recognizer, t.rank, is_slot(symbol) ? kOfSlots - symbol : t.max_tokens);
         if (t.max_tokens != kAnyNumber) bounds_[id] = t.max_tokens;
         to_lexer_.push_back(id);
         ignored_.push_back(t.ignored);
-        if (!is_slot(symbol)) by_lexer_.push_back(symbol);
+        by_lexer_.push_back(symbol);
         if (t.ignored) everywhere_.push_back(id);
     }
-    for (const auto& [slot, base] : bases) to_lexer_[slot] = to_lexer_[base];
     std::sort(by_lexer_.begin(), by_lexer_.end(), [this](Symbol a, Symbol b) { return pack(to_lexer_[a], a) < pack(to_lexer_[b], b); });
     for (uint32_t i = 0, begin = 0; i < by_lexer_.size(); i++) {
         if (to_lexer_[by_lexer_[i]] != to_lexer_[by_lexer_[begin]]) begin = i;
         ranges_[to_lexer_[by_lexer_[i]]] = {begin, i + 1 - begin};
+    }
+    for (const Slot& slot : slots) {
+        const TerminalId id = to_lexer_[slot.symbol];
+        bases_[id] = bases_[to_lexer_[slot.base]] = slot.base;
+        ranges_[id] = {0, 0};
+        for (uint32_t i = 0; i < by_lexer_.size() && !is_slot(slot.base); i++)
+            if (by_lexer_[i] == slot.base) ranges_[id] = {i, 1};
     }
     if (!distinct.empty()) distinct_.resize(to_lexer_.size());
     for (Symbol symbol : distinct) distinct_.at(symbol) = 1;

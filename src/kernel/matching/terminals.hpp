@@ -38,7 +38,8 @@ struct TokenReference {
     }
 };
 
-// A terminal whose lexemes are names (Slots). To the lexer it is another one, perhaps itself, which is told from it by the parser only.
+// A terminal whose lexemes are names (Slots). `base`: another one with the same texts, or itself. Where several of them compete, the lexer cannot tell one
+// from the other, and the parser does: what one of them wins is won by all.
 struct Slot {
     Symbol symbol, base;
 };
@@ -75,8 +76,11 @@ class Terminals {
         const Symbol* begin() const { return first; }
         const Symbol* end() const { return last; }
     };
-    // The terminal of the lexer is that of a slot. As lexemes that are no names, slots are not among its symbols.
-    bool has_slots(TerminalId terminal) const { return !with_slots_.empty() && with_slots_.count(terminal) != 0; }
+    // The base of a slot's terminal, or of that terminal itself; kEnd for others. As a lexeme that is no name, a slot's has the symbol of its base.
+    Symbol base(TerminalId terminal) const {
+        const auto known = bases_.find(terminal);
+        return known == bases_.end() ? kEnd : known->second;
+    }
     bool is_slot(Symbol s) const { return !slots_.empty() && slots_.count(s) != 0; }
     // The symbols of a terminal of the lexer (none if it is another grammar's).
     Symbols of(TerminalId terminal) const {
@@ -94,7 +98,7 @@ class Terminals {
     // Begin and length in by_lexer_. PERF: not a table by lexer terminal, of which many schemas together have tens of thousands.
     FlatMap<std::pair<uint32_t, uint32_t>> ranges_;
     std::unordered_map<TerminalId, uint32_t> bounds_;  // of those that are bounded
-    std::unordered_set<TerminalId> with_slots_;
+    std::unordered_map<TerminalId, Symbol> bases_;
     std::unordered_set<Symbol> slots_;
 };
 

@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "matching/operation.hpp"
 #include "python/bindings.hpp"
 #include "python/interpreter.hpp"
 #include "support/errors.hpp"
@@ -76,6 +77,10 @@ class PyMeaning final : public Meaning {
     static auto asked(Ask ask) {
         const nb::gil_scoped_acquire gil;
         const CallsPython within;
+        struct Asking {
+            Asking() { asks_python = true; }
+            ~Asking() { asks_python = false; }
+        } asking;
         return ask();
     }
     ~PyMeaning() override {

@@ -63,6 +63,9 @@ inline void translate(const std::exception_ptr& p, void*) {
         raise_python(
             "MatcherError",
             nanobind::make_tuple("this matcher is in use by another thread. fork() one for each thread, or use it from one at a time."));
+    } catch (const AskedWithin&) {
+        raise_python("MatcherError", nanobind::make_tuple("the methods of a meaning must not use matchers: one is waiting for the answer. "
+                                                          "Tell names from the state and the slot alone."));
     } catch (const Reentered&) {
         raise_python(
             "MatcherError",
