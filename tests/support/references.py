@@ -7,6 +7,7 @@ installed. None of them looks further than syntax, except gcc, which has no such
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import re
 import shutil
@@ -59,9 +60,23 @@ public class Check {
 _NODE = """
 const vm = require("vm");
 const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
-console.log(JSON.stringify(texts.map((t) => {
-    try { new vm.Script(t); return true; } catch (e) { if (e instanceof SyntaxError) return false; throw e; }
-})));
+const parses = (make) => {
+    try { make(); return true; } catch (e) { if (e instanceof SyntaxError) return false; throw e; }
+};
+console.log(JSON.stringify(texts.map(
+    (t) => parses(() => new vm.Script(t)) || parses(() => new vm.SourceTextModule(t, {identifier: "text"})))));
+"""
+# Bokeh's wheel has the TypeScript compiler in a bundle of scripts. Its function is found by a name that it exports, and
+# returned instead of the call that ends the bundle. 3 and 99 are TypeScript, and the newest of its versions.
+_TYPESCRIPT = r"""
+const fs = require("fs");
+const texts = JSON.parse(fs.readFileSync(0, "utf8"));
+const bundle = fs.readFileSync(process.argv[1], "utf8").split("/*! Bundled license")[0].trimEnd();
+const before = bundle.slice(0, bundle.indexOf("createSourceFile:()=>"));
+const name = [...before.matchAll(/var ([\w$]+)=[\w$]+\(\(/g)].pop()[1];
+const body = bundle.replace(/[\w$]+\(\);$/, () => `return ${name}()`);
+const ts = new Function("require", "module", "exports", "process", body)(require, {}, {}, Object.create(process, {argv: {value: ["node", ""]}}));
+console.log(JSON.stringify(texts.map((t) => ts.createSourceFile("text.ts", t, 99, false, 3).parseDiagnostics.length === 0)));
 """
 
 
@@ -190,15 +205,26 @@ def _sql() -> Reference:
     return lambda texts: [check(text) for text in texts]
 
 
-def _javascript() -> Reference:
+def _node(*arguments: str) -> Reference:
     node = _tool("node")
 
     def check(texts: list[bytes]) -> list[bool]:
         data = json.dumps([text.decode("utf-8", "replace") for text in texts])
-        out = subprocess.run([node, "-e", _NODE], input=data, capture_output=True, text=True, check=True, timeout=600)
+        out = subprocess.run([node, *arguments], input=data, capture_output=True, text=True, check=True, timeout=600)
         return list(json.loads(out.stdout))
 
     return check
+
+
+def _javascript() -> Reference:
+    return _node("--experimental-vm-modules", "-e", _NODE)
+
+
+def _typescript() -> Reference:
+    bokeh = importlib.util.find_spec("bokeh")
+    if bokeh is None or bokeh.origin is None:
+        pytest.skip("bokeh, which brings the TypeScript compiler, is not installed")
+    return _node("-e", _TYPESCRIPT, str(Path(bokeh.origin).parent / "server" / "static" / "js" / "compiler.js"))
 
 
 def _postgresql() -> Reference:
@@ -228,4 +254,5 @@ REFERENCES: dict[str, Callable[[], Reference]] = {
     "sql": _sql,
     "postgresql": _postgresql,
     "javascript": _javascript,
+    "typescript": _typescript,
 }

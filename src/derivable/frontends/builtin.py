@@ -24,6 +24,7 @@ BUILTIN: dict[str, Lexing] = {
     "sql": "longest",
     "postgresql": "longest",
     "javascript": "longest",
+    "typescript": "longest",
     "json": "longest",
     "python": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
