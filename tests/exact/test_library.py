@@ -149,7 +149,7 @@ def test_random_walks_are_syntax(name: str) -> None:
     assert [text.decode() for (text, said), ok in zip(pieces, verdicts) if ok != said] == []
 
 
-@pytest.mark.parametrize("name", ["c", "go", "java", "javascript", "postgresql", "python", "sql"])
+@pytest.mark.parametrize("name", ["c", "go", "java", "javascript", "postgresql", "python", "sql", "typescript"])
 def test_masks_do_not_depend_on_masks_before(name: str) -> None:
     """What walks over other stacks have settled is what a walk over this one would find."""
     vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
@@ -171,7 +171,7 @@ def test_masks_do_not_depend_on_masks_before(name: str) -> None:
 
 def test_identifiers_beyond_ascii() -> None:
     """The classes are those of Unicode: letters and digits that no version is likely to change."""
-    for name, frame in (("go", "package {}"), ("java", "class {} {{}}"), ("javascript", "{}"), ("c", "int {};")):
+    for name, frame in (("go", "package {}"), ("java", "class {} {{}}"), ("javascript", "{}"), ("typescript", "let a: {}"), ("c", "int {};")):
         for text in ("é", "ñandú", "变量", "переменная", "a\u0301" if name != "go" else "ǆ", "𝒳"):
             assert accepts(name, frame.format(text).encode()), (name, text)
         for text in ("\u0301a", "²", "a→b", "½", "€" if name != "java" else "%"):

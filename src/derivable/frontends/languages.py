@@ -21,6 +21,7 @@ MEDIA_TYPES: dict[str, tuple[str, ...]] = {
     "c": ("text/x-c", "text/x-csrc"),
     "sql": ("application/sql", "text/x-sql"),
     "javascript": ("text/javascript", "application/javascript", "application/x-javascript", "application/ecmascript"),
+    "typescript": ("text/typescript", "application/typescript", "text/x-typescript", "application/x-typescript"),
     "xml": ("application/xml", "text/xml"),
 }
 """Those of the built-in grammars, the usual one first; that of JSON is `JSON`."""
@@ -34,6 +35,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "c": ("c", "h"),
     "sql": ("sql",),
     "javascript": ("javascript", "js"),
+    "typescript": ("typescript", "ts"),
     "json": ("json",),
     "xml": ("xml",),
 }
