@@ -171,7 +171,14 @@ def test_masks_do_not_depend_on_masks_before(name: str) -> None:
 
 def test_identifiers_beyond_ascii() -> None:
     """The classes are those of Unicode: letters and digits that no version is likely to change."""
-    for name, frame in (("go", "package {}"), ("java", "class {} {{}}"), ("javascript", "{}"), ("typescript", "let a: {}"), ("c", "int {};")):
+    frames = {
+        "go": "package {}",
+        "java": "class {} {{}}",
+        "javascript": "{}",
+        "typescript": "let a: {}",
+        "c": "int {};",
+    }
+    for name, frame in frames.items():
         for text in ("é", "ñandú", "变量", "переменная", "a\u0301" if name != "go" else "ǆ", "𝒳"):
             assert accepts(name, frame.format(text).encode()), (name, text)
         for text in ("\u0301a", "²", "a→b", "½", "€" if name != "java" else "%"):
