@@ -127,6 +127,20 @@ def test_random_sentences_are_syntax(name: str) -> None:
     assert [text.decode() for text, ok in zip(texts, reference(texts)) if not ok] == []
 
 
+def test_random_sentences_of_typescript_are_syntax() -> None:
+    """Those without `yield`, which is an early error in most places. Line breaks may not end what they should."""
+    reference = REFERENCES["typescript"]()
+    lines = dict.fromkeys(("LINE", "MEMBER_LINE", "STOP_LINE", "HEAD_LINE"), [b"\n"])
+    templates = {"TEMPLATE_HEAD": [b"`a${"], "TEMPLATE_MIDDLE": [b"}b${"], "TEMPLATE_TAIL": [b"}`"]}
+    raw = {"RAW_HEAD": [b"`\\u${"], "RAW_MIDDLE": [b"}\\x${"], "RAW_TAIL": [b"}\\1`"]}
+    others = {"REGEX": [b"/a/"], "SHEBANG": [b"#!a\n"]}
+    sentences = Sentences(dv.Grammar.builtin("typescript"), {**lines, **templates, **raw, **others})
+    texts = [sentences.text(random.Random(seed), 6 + seed % 9) for seed in range(400)]
+    texts = [text for text in texts if b"yield" not in text and accepts("typescript", text)]
+    assert len(texts) > 250
+    assert [text.decode() for text, ok in zip(texts, reference(texts)) if not ok] == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["json", "java", "go", "sql", "postgresql", "python"])
 def test_random_walks_are_syntax(name: str) -> None:
