@@ -9,10 +9,12 @@ says why.
 
 from __future__ import annotations
 
+import importlib.util
 import random
 import re
 import unicodedata
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ from derivable.frontends.builtin import BUILTIN
 from derivable.tiny.tokenizer import tokenizer_path
 
 DATA = TESTDATA / "library"
-PROGRAMS = {"java": "java", "go": "go", "python": "python", "javascript": "javascript"}
+PROGRAMS = {"java": "java", "go": "go", "python": "python", "javascript": "javascript", "typescript": "javascript"}
 
 
 @cache
@@ -127,10 +129,24 @@ def test_random_sentences_are_syntax(name: str) -> None:
     assert [text.decode() for text, ok in zip(texts, reference(texts)) if not ok] == []
 
 
+def test_declarations_in_typescript() -> None:
+    """Those in the wheel that brings the reference: Bokeh's own, and TypeScript's of browsers and the language."""
+    reference = REFERENCES["typescript"]()
+    folder = Path(importlib.util.find_spec("bokeh").origin).parent
+    texts = [file.read_bytes() for file in sorted(folder.glob("server/static/**/*.d.ts"))]
+    texts = [text for text in texts if len(text) < 100_000]
+    assert len(texts) > 700 and all(reference(texts))
+    compiled = constraint("typescript")
+    for text in texts:
+        m = compiled.matcher()
+        m.advance_bytes(text)
+        assert m.is_accepting, text[:200]
+
+
 def test_random_sentences_of_typescript_are_syntax() -> None:
     """Those without `yield`, which is an early error in most places. Line breaks may not end what they should."""
     reference = REFERENCES["typescript"]()
-    lines = dict.fromkeys(("LINE", "MEMBER_LINE", "STOP_LINE", "HEAD_LINE"), [b"\n"])
+    lines = {name: [b"\n"] for name in ("LINE", "MEMBER_LINE", "STOP_LINE", "HEAD_LINE")}
     templates = {"TEMPLATE_HEAD": [b"`a${"], "TEMPLATE_MIDDLE": [b"}b${"], "TEMPLATE_TAIL": [b"}`"]}
     raw = {"RAW_HEAD": [b"`\\u${"], "RAW_MIDDLE": [b"}\\x${"], "RAW_TAIL": [b"}\\1`"]}
     others = {"REGEX": [b"/a/"], "SHEBANG": [b"#!a\n"]}
