@@ -7,8 +7,10 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import GrammarError
-from ..rules import Indentation, Lexing, Rules
+from ..expr import NOTHING
+from ..rules import Indentation, Lexing, Rules, Terminal
 from .lark import grammar_from_lark
+from .python_formats import with_format_strings
 
 __all__ = ["BUILTIN", "builtin_grammar"]
 
@@ -41,22 +43,39 @@ _INDENTATION = {
 }
 
 
+PYTHON_VERSIONS = ("3.11", "3.12")
+"""Those whose format strings are known; the first one is meant if nothing is said."""
+
+
 @cache  # a grammar is immutable and there are few of them
-def builtin_grammar(name: str) -> Rules:
+def builtin_grammar(name: str, version: str | None = None) -> Rules:
     """The built-in grammar called `name`; read when it is first asked for, and kept.
 
+    Args:
+        name: of the language.
+        version: of Python.
+
     Raises:
-        GrammarError: there is none of that name.
+        GrammarError: there is none of that name, or version.
     """
     if name not in BUILTIN:
         raise GrammarError(
             f"there is no built-in grammar {name!r}",
             hint=f"Use one of {', '.join(BUILTIN)}, or load your own with Grammar.from_lark or Grammar.from_gbnf.",
         )
-    text = (_FOLDER / f"{name}.lark").read_text(encoding="utf-8")
+    if version is not None and (name != "python" or version not in PYTHON_VERSIONS):
+        known = f"Use one of {', '.join(PYTHON_VERSIONS)}." if name == "python" else "Only python has versions."
+        raise GrammarError(f"there is no version {version!r:.80} of the built-in grammar {name!r}", hint=known)
+    is_python = name == "python"
     grammar = grammar_from_lark(
-        text, lexing=BUILTIN[name], import_paths=[str(_FOLDER)], indentation=_INDENTATION.get(name)
+        (_FOLDER / f"{name}.lark").read_text(encoding="utf-8"),
+        lexing=BUILTIN[name],
+        import_paths=[str(_FOLDER)],
+        indentation=_INDENTATION.get(name),
+        declared={"_FORMAT": Terminal(NOTHING)} if is_python else None,
     )
+    if is_python:
+        grammar = with_format_strings(grammar, nests=version == "3.12")
     samples = _FOLDER / "samples" / f"{name}.txt"
     if not samples.exists():
         return grammar
