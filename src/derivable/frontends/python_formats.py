@@ -11,7 +11,7 @@ around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..expr import (
@@ -59,6 +59,9 @@ _ESCAPES = {
     ),
     "RAW": parse_regex(r"\\(?:[^\r{}\x00\f]|\r\n|(?=[{}]))"),
 }
+_BREAK = "LINE_BREAK"
+# Those of `_NEWLINE` in `python.lark` but for form feeds, with which they are that: each of them is something that the other is not.
+_LINE_BREAKS = parse_regex(r"\r?\n(?:\\\r?\n)*(?:[\t ]|\r?\n(?:\\\r?\n)*|#[^\r\n\x00\f]*)*")
 _PREFIX, _BYTES_PREFIX = parse_regex("[Rr]|[Uu]?"), parse_regex("[Bb][Rr]?|[Rr][Bb]")
 _FORMAT_PREFIX = {"": parse_regex("[Ff]"), "RAW": parse_regex("[Ff][Rr]|[Rr][Ff]")}
 _ANY_FORMAT = Alt(tuple(_FORMAT_PREFIX.values()))
@@ -198,10 +201,20 @@ def with_format_strings(python: Rules, *, nests: bool) -> Rules:
         nests: a field holds any expression, as it does from 3.12 on.
     """
     made = _Formats(python, nests)
-    rules, terminals = made.program()
     blocks = python.indentation
-    if blocks is not None:
-        blocks = replace(blocks, brackets=(*blocks.brackets, *made.brackets))
+    assert blocks is not None
+    made.rules["_format"] = made.formats(_Place())
+    if nests:
+        rules = made.rules
+        blocks = replace(blocks, brackets=(*blocks.brackets, *zip(made.opening, made.closing)))
+    else:
+        opening, closing = ({pair[side] for pair in blocks.brackets} for side in (0, 1))
+        rules = _Lines(made, opening | made.opening.keys(), closing | made.closing.keys()).run(python.start)
+        made.terminals[_BREAK] = Terminal(_LINE_BREAKS, priority=1)
+        blocks = replace(blocks, brackets=())
+    rules = _reachable(rules, python.start)
+    used = {ref.name for expr in rules.values() for ref in refs(expr)} | {*python.ignore}
+    terminals = {name: each for name, each in made.terminals.items() if name in used}
     return replace(python, rules=rules, terminals=terminals, indentation=blocks)
 
 
@@ -209,54 +222,58 @@ class _Formats:
     """The rules of Python with those of format strings, place by place."""
 
     def __init__(self, python: Rules, nests: bool) -> None:
-        self.python, self.nests = python, nests
+        self.nests = nests
         self.rules = dict(python.rules)
         self.terminals = {name: each for name, each in python.terminals.items() if name != "_FORMAT"}
         self.names: dict[Terminal, str] = {}
-        self.brackets: dict[tuple[str, str], None] = {}
-        """Signs between which lines end freely."""
-        # What stands in a field, but for strings.
+        # Between these lines end freely, in that rules they do not.
+        self.opening: dict[str, None] = {}
+        self.closing: dict[str, None] = {}
+        self.one_line: dict[str, None] = {}
         self.field = _reachable({**python.rules, "_strings": EMPTY}, "_field")
-
-    def program(self) -> tuple[dict[str, Expr], dict[str, Terminal]]:
-        self.rules["_format"] = self.formats(_Place())
-        rules = _reachable(self.rules, self.python.start)
-        used = {ref.name for expr in rules.values() for ref in refs(expr)} | {*self.python.ignore}
-        return rules, {name: each for name, each in self.terminals.items() if name in used}
+        """What stands in a field, but for strings."""
 
     def formats(self, place: _Place) -> Expr:
         """The format strings with fields that may stand at a place."""
-        ways: list[Expr] = []
-        for quote in place.quotes:
-            value = self.value(place.within(quote))
-            # Where there are no backslashes it makes no difference whether a string is raw.
-            for kind in ("",) if place.around else ("", "RAW"):
-                pieces = place.pieces(quote, kind, self.nests)
-                at = {name: self.terminal(f"{kind} f{quote} {name}", each) for name, each in pieces.items()}
-                nested = self.rule(f"_nested {kind} f{quote} {place}", Concat((at["}["], value, star(Concat((at["]["], value))))))
-                next_ = self.rule(f"_next {kind} f{quote} {place}", Alt((at["}{"], Concat((nested, at["]}{"])))))
-                fields = self.rule(f"_fields {kind} f{quote} {place}", Concat((value, star(Concat((next_, value))))))
-                begins = [at["{"]]
-                if self.nests or (len(quote) == 3 and not place.around):  # lines end freely
-                    # Brackets are pairs. It is not told which of them closes which, only how many are open.
-                    begins = [self.terminal(f"{kind} f{quote} {look} {{", each) for look, each in _halves(pieces["{"])]
-                    self.brackets |= dict.fromkeys(zip((each.name for each in begins), (at['}"'].name, at[']}"'].name)))
-                for begin in begins:
-                    ways += [Concat((begin, fields, at['}"'])), Concat((begin, fields, nested, at[']}"']))]
-        return Alt(tuple(ways))
+        # Where there are no backslashes it makes no difference whether a string is raw.
+        kinds = ("",) if place.around else ("", "RAW")
+        return Alt(tuple([self.string(place, quote, kind) for quote in place.quotes for kind in kinds]))
+
+    def string(self, place: _Place, quote: str, kind: str) -> Ref:
+        """Format strings of one kind."""
+        pieces = place.pieces(quote, kind, self.nests)
+        title, inside = f"{kind} f{quote} {place}".strip(), place.within(quote)
+        at = {name: self.terminal(f"{title} {name}", each) for name, each in pieces.items()}
+        value = self.value(inside)
+        nested = self.rule(f"_nested {title}", inside, Concat((at["}["], value, star(Concat((at["]["], value))))))
+        to_next = self.rule(f"_next {title}", inside, Alt((at["}{"], Concat((nested, at["]}{"])))))
+        fields = self.rule(f"_fields {title}", inside, Concat((value, star(Concat((to_next, value))))))
+        begins, ends = [at["{"]], [at['}"'], at[']}"']]
+        if self.nests:
+            # Brackets are pairs. It is not told which of them closes which, only how many are open.
+            begins = [self.terminal(f"{title} {look} {{", each) for look, each in _halves(pieces["{"])]
+        if self.nests or inside.has_lines:
+            self.opening |= dict.fromkeys([each.name for each in begins])
+            self.closing |= dict.fromkeys([each.name for each in ends])
+        tails = [Concat((fields, ends[0])), Concat((fields, nested, ends[1]))]
+        ways = [Concat((begin, *tail.items)) for begin in begins for tail in tails]
+        return self.rule(f"_format {title}", inside, Alt(tuple(ways)))
 
     def value(self, place: _Place) -> Ref:
         """What a field holds at a place, and the sign that shows its text."""
-        name = f"_value {'' if self.nests else place}"
+        if self.nests:
+            conversion = Terminal(Concat((_CONVERSION, _NO_LONGER_NAME)))  # blanks may stand behind it
+            value = (Ref("_any_field"), optional(Ref("EQUAL")), optional(self.terminal("CONVERSION", conversion)))
+            self.rules["_value"] = Concat(value)
+            return Ref("_value")
+        name = f"_value in {place}"
         if name not in self.rules:
             self.rules[name] = NOTHING  # it is being made
-            value = [Ref("_any_field") if self.nests else self.copied(place), optional(Ref("EQUAL"))]
-            if self.nests:  # then blanks may stand behind it
-                value.append(optional(self.terminal("CONVERSION", Terminal(Concat((_CONVERSION, _NO_LONGER_NAME))))))
-            self.rules[name] = Concat(tuple(value))
+            self.copy(place)
+            self.rule("_value", place, Concat((Ref(f"_field in {place}"), optional(Ref("EQUAL")))))
         return Ref(name)
 
-    def copied(self, place: _Place) -> Ref:
+    def copy(self, place: _Place) -> None:
         """The rules of expressions at a place."""
         strings = {name: self.terminal(f"{name} in {place}", each) for name, each in place.strings().items()}
 
@@ -264,16 +281,15 @@ class _Formats:
             return Ref(f"{ref.name} in {place}") if ref.name in self.field else ref
 
         for name, expr in self.field.items():
-            self.rules[f"{name} in {place}"] = _mapped(expr, moved)
+            self.rule(name, place, _mapped(expr, moved))
         ways: list[Expr] = []
         if strings:
             text = [strings["STRING"]]
             if len(place.around) < _MOST_AROUND:
-                text.append(self.rule(f"_format in {place}", self.formats(place)))
+                text.append(self.rule("_format", place, self.formats(place)))
             ways = [plus(Alt(tuple(text))), plus(strings["BYTES"])]
             ways += [each for name, each in strings.items() if name.startswith("EMPTY")]
-        self.rules[f"_strings in {place}"] = Alt(tuple(ways))
-        return Ref(f"_field in {place}")
+        self.rule("_strings", place, Alt(tuple(ways)))
 
     def terminal(self, name: str, terminal: Terminal) -> Ref:
         """The one of that text."""
@@ -284,9 +300,67 @@ class _Formats:
             self.terminals[name] = terminal
         return Ref(self.names[terminal])
 
-    def rule(self, name: str, expr: Expr) -> Ref:
+    def rule(self, name: str, place: _Place, expr: Expr) -> Ref:
+        """A rule at a place."""
+        name = f"{name} in {place}"
         self.rules[name] = expr
+        if not place.has_lines:
+            self.one_line[name] = None
         return Ref(name)
+
+
+class _Lines:
+    """Rules in which it is said where a line may end between brackets.
+
+    Newline lexemes are dropped there by their depth, whatever stands between, and so they would be in the fields of a
+    format string on one line. Thus these rules have no brackets for the lexer. What stands between brackets is copied,
+    with perhaps a line break behind each terminal; in such a field it is as it was.
+    """
+
+    def __init__(self, made: _Formats, opening: Container[str], closing: Container[str]) -> None:
+        self.old, self.one_line, self.opening, self.closing = made.rules, made.one_line, opening, closing
+        self.rules: dict[str, Expr] = {}
+
+    def run(self, start: str) -> dict[str, Expr]:
+        todo = [(start, False)]
+        while todo:
+            name, between = todo.pop()
+            known = _between(name) if between else name
+            if known not in self.rules:
+                expr = self.old[name]
+                self.rules[known] = expr if name in self.one_line else self.of(expr, between, todo)
+                if name in self.one_line:
+                    todo += [(ref.name, False) for ref in refs(expr) if ref.name in self.old]
+        return self.rules
+
+    def of(self, expr: Expr, between: bool, todo: list[tuple[str, bool]]) -> Expr:
+        match expr:
+            case Ref(name):
+                if name in self.old:
+                    todo.append((name, between and name not in self.one_line))
+                    if name not in self.one_line:
+                        return Ref(_between(name)) if between else expr
+                return Concat((expr, optional(Ref(_BREAK)))) if between else expr
+            case Concat(items):
+                depth, parts = int(between), list[Expr]()
+                for item in items:
+                    name = item.name if isinstance(item, Ref) else ""
+                    depth -= name in self.closing
+                    parts.append(self.of(item, depth > 0, todo))
+                    if name in self.opening:
+                        depth += 1
+                        if depth == 1:
+                            parts.append(optional(Ref(_BREAK)))
+                return concatenation(parts)
+            case Alt(items):
+                return Alt(tuple([self.of(item, between, todo) for item in items]))
+            case Repeat():
+                return replace(expr, item=self.of(expr.item, between, todo))
+        raise AssertionError(f"unknown part {expr!r} of a rule")
+
+
+def _between(name: str) -> str:
+    return f"{name} between brackets"
 
 
 def _mapped(expr: Expr, moved: Callable[[Ref], Ref]) -> Expr:
