@@ -49,18 +49,19 @@ _DOUBLED = Bytes(b"{{"), Bytes(b"}}")
 _NO_OTHER = Look(_OPEN, ahead=True, negative=True)
 _CONVERSION = parse_regex("![ars]")
 _NO_LONGER_NAME = parse_regex(r"(?![0-9A-Z_a-z\x80-\U0010ffff])")
-# PERF: text holds no form feed, which as a blank between lexemes thus ends all attempts to read a brace or a colon as the beginning of a piece.
-# Otherwise dead ends were not decided once for all stacks (docs/design/liveness.md), which took 0.6 s and a search for each mask.
+# PERF: text holds no form feed, so as a blank between lexemes it ends all attempts to read a brace or a colon as the
+# beginning of a piece. Otherwise dead ends would not be decided once for all stacks (docs/design/liveness.md): it took
+# 0.6 s, and a search for each mask.
 _BANNED = "\0\\\r\f{}"
 _ESCAPES = {
     "": parse_regex(
-        r"\\(?:[^\rNUux{}\x00\f]|\r\n|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4}|(?=[{}])"
-        r"|N\{[A-Z](?:[ -]{0,2}[0-9A-Z])*\})"
+        r"\\(?:[^\rNUux{}\x00\f]|\r\n|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4}|(?=[{}]))"
     ),
     "RAW": parse_regex(r"\\(?:[^\r{}\x00\f]|\r\n|(?=[{}]))"),
 }
 _BREAK = "LINE_BREAK"
-# Those of `_NEWLINE` in `python.lark` but for form feeds, with which they are that: each of them is something that the other is not.
+# Those of `_NEWLINE` in `python.lark`, but for form feeds: a line break with one is only that, so both have texts of
+# their own, as docs/library.md asks.
 _LINE_BREAKS = parse_regex(r"\r?\n(?:\\\r?\n)*(?:[\t ]|\r?\n(?:\\\r?\n)*|#[^\r\n\x00\f]*)*")
 _PREFIX, _BYTES_PREFIX = parse_regex("[Rr]|[Uu]?"), parse_regex("[Bb][Rr]?|[Rr][Bb]")
 _FORMAT_PREFIX = {"": parse_regex("[Ff]"), "RAW": parse_regex("[Ff][Rr]|[Rr][Ff]")}
