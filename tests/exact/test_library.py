@@ -117,7 +117,7 @@ def test_real_programs(name: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "postgresql"])
+@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "postgresql", "toml"])
 def test_random_sentences_are_syntax(name: str) -> None:
     """What the rules derive, the language accepts. (Not so for `javascript` and `c`: `docs/library.md`.)"""
     reference = REFERENCES[name]()
@@ -128,7 +128,7 @@ def test_random_sentences_are_syntax(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "postgresql", "python"])
+@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "postgresql", "python", "toml"])
 def test_random_walks_are_syntax(name: str) -> None:
     """What the masks allow, the language's implementation accepts; and where the text may end, it says so, too.
 

@@ -28,6 +28,7 @@ BUILTIN: dict[str, Lexing] = {
     "javascript": "longest",
     "json": "longest",
     "python": "longest",
+    "toml": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
 }
 """Name to the lexing policy that the grammar is written for."""

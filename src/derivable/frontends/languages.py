@@ -21,6 +21,7 @@ MEDIA_TYPES: dict[str, tuple[str, ...]] = {
     "c": ("text/x-c", "text/x-csrc"),
     "sql": ("application/sql", "text/x-sql"),
     "javascript": ("text/javascript", "application/javascript", "application/x-javascript", "application/ecmascript"),
+    "toml": ("application/toml", "text/x-toml"),
     "xml": ("application/xml", "text/xml"),
 }
 """Those of the built-in grammars, the usual one first; that of JSON is `JSON`."""
@@ -35,6 +36,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "sql": ("sql",),
     "javascript": ("javascript", "js"),
     "json": ("json",),
+    "toml": ("toml",),
     "xml": ("xml",),
 }
 """What a fence of Markdown calls them."""
