@@ -128,7 +128,7 @@ def test_random_sentences_are_syntax(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "postgresql", "python", "toml"])
+@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "postgresql", "python", "toml", "yaml"])
 def test_random_walks_are_syntax(name: str) -> None:
     """What the masks allow, the language's implementation accepts; and where the text may end, it says so, too.
 
@@ -145,6 +145,11 @@ def test_random_walks_are_syntax(name: str) -> None:
         pieces = [(text, said) for text, said in pieces if said or text.rfind(b"/*") <= text.rfind(b"*/")]
     if name == "postgresql":  # which bounds the length of operators
         pieces = [(text, said) for text, said in pieces if not re.search(rb"[-~!@#^&|`?+*/%<>=]{64}", text)]
+    if name == "yaml":  # a key of 1,024 characters; a last line without a line break that is empty or a comment
+        pieces = [(text, said) for text, said in pieces if max(map(len, text.split(b"\n"))) < 1_000]
+        pieces = [(text, said) for text, said in pieces if said or not re.search(rb"(?:^|\n) *(?:#[^\n]*)?\Z", text)]
+    if name == "python":  # where 3.11 takes no joined lines
+        pieces = [(text, said) for text, said in pieces if not re.search(rb"[{][^\n]*\\\r?\n", text)]
     verdicts = reference([text for text, _ in pieces])
     assert [text.decode() for (text, said), ok in zip(pieces, verdicts) if ok != said] == []
 

@@ -153,6 +153,19 @@ def _toml() -> Reference:
     return lambda texts: [check(text) for text in texts]
 
 
+def _yaml() -> Reference:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+
+    def check(text: bytes) -> bool:
+        try:
+            yaml.safe_load(text.decode())
+        except (yaml.YAMLError, ValueError):
+            return False
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
 def _java() -> Reference:
     java = _tool("java")
     _tool("javac")
@@ -251,6 +264,7 @@ REFERENCES: dict[str, Callable[[], Reference]] = {
     "xml": _xml,
     "python": _python,
     "toml": _toml,
+    "yaml": _yaml,
     "java": _java,
     "go": _go,
     "c": _c,

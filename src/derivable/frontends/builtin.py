@@ -11,6 +11,7 @@ from ..expr import NOTHING
 from ..rules import Indentation, Lexing, Rules, Terminal
 from .lark import grammar_from_lark
 from .python_formats import with_format_strings
+from .yaml_columns import with_columns
 
 __all__ = ["BUILTIN", "builtin_grammar"]
 
@@ -29,6 +30,7 @@ BUILTIN: dict[str, Lexing] = {
     "json": "longest",
     "python": "longest",
     "toml": "longest",
+    "yaml": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
 }
 """Name to the lexing policy that the grammar is written for."""
@@ -43,6 +45,9 @@ _INDENTATION = {
     )
 }
 
+
+_DECLARED = {"python": {"_FORMAT": Terminal(NOTHING)}, "yaml": {"_BLOCK": Terminal(NOTHING)}}
+"""What stands in a rule that is replaced when the grammar has been read."""
 
 PYTHON_VERSIONS = ("3.11", "3.12")
 """Those whose format strings are known; the first one is meant if nothing is said."""
@@ -73,10 +78,12 @@ def builtin_grammar(name: str, version: str | None = None) -> Rules:
         lexing=BUILTIN[name],
         import_paths=[str(_FOLDER)],
         indentation=_INDENTATION.get(name),
-        declared={"_FORMAT": Terminal(NOTHING)} if is_python else None,
+        declared=_DECLARED.get(name),
     )
     if is_python:
         grammar = with_format_strings(grammar, nests=version == "3.12")
+    if name == "yaml":
+        grammar = with_columns(grammar)
     samples = _FOLDER / "samples" / f"{name}.txt"
     if not samples.exists():
         return grammar

@@ -22,6 +22,7 @@ MEDIA_TYPES: dict[str, tuple[str, ...]] = {
     "sql": ("application/sql", "text/x-sql"),
     "javascript": ("text/javascript", "application/javascript", "application/x-javascript", "application/ecmascript"),
     "toml": ("application/toml", "text/x-toml"),
+    "yaml": ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"),
     "xml": ("application/xml", "text/xml"),
 }
 """Those of the built-in grammars, the usual one first; that of JSON is `JSON`."""
@@ -37,6 +38,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "javascript": ("javascript", "js"),
     "json": ("json",),
     "toml": ("toml",),
+    "yaml": ("yaml", "yml"),
     "xml": ("xml",),
 }
 """What a fence of Markdown calls them."""
