@@ -357,8 +357,8 @@ class Grammar(Combining):
 
         Args:
             name: of the language.
-            version: of Python, `"3.11"` (the default) or `"3.12"`, in which the fields of a format string may hold the
-                quotation marks that are around it.
+            version: of Python. In the fields of format strings `"3.12"` allows the quotation marks that are around them,
+                `"3.11"` neither these nor the end of a line, and `None` no such marks, but the end of a line.
 
         Raises:
             GrammarError: there is none of that name or version; the message lists them.

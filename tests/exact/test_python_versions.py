@@ -62,12 +62,24 @@ def test_the_snippets_are_what_python_says(version: str) -> None:
         assert [text for text, ok in zip(texts, said) if ok != (kind in ("accepted", "deviations-rejected"))] == []
 
 
-def test_the_first_version_is_meant_if_none_is_said() -> None:
-    first = dv.Grammar.builtin("python", version=PYTHON_VERSIONS[0])
-    assert (first.rules, first.terminals) == (
-        dv.Grammar.builtin("python").rules,
-        dv.Grammar.builtin("python").terminals,
-    )
+def test_without_a_version_lines_may_end_in_fields() -> None:
+    """All else is that of 3.11."""
+    default = dv.compile(dv.Grammar.builtin("python"), constraint("3.11").vocabulary)
+    known = snippets("python", "3.11-accepted") + snippets("python", "3.11-rejected")
+    for text in known:
+        m = default.matcher()
+        try:
+            m.advance_bytes(text)
+            taken = m.is_accepting
+        except dv.TokenRejectedError:
+            taken = False
+        assert taken == accepts("3.11", text) or (taken and b"\n" in text), text
+    m = default.matcher()
+    m.advance_bytes(b"(f'{x\n}')")
+    assert m.is_accepting and not accepts("3.11", b"(f'{x\n}')") and accepts("3.12", b"(f'{x\n}')")
+
+
+def test_unknown_versions_are_refused() -> None:
     with pytest.raises(dv.GrammarError, match=r"no version '2\.7'(.|\n)*3\.11, 3\.12"):
         dv.Grammar.builtin("python", version="2.7")
     with pytest.raises(dv.GrammarError, match="Only python has versions"):

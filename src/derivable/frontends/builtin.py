@@ -50,7 +50,7 @@ _DECLARED = {"python": {"_FORMAT": Terminal(NOTHING)}, "yaml": {"_BLOCK": Termin
 """What stands in a rule that is replaced when the grammar has been read."""
 
 PYTHON_VERSIONS = ("3.11", "3.12")
-"""Those whose format strings are known; the first one is meant if nothing is said."""
+"""Those whose format strings are known."""
 
 
 @cache  # a grammar is immutable and there are few of them
@@ -81,7 +81,7 @@ def builtin_grammar(name: str, version: str | None = None) -> Rules:
         declared=_DECLARED.get(name),
     )
     if is_python:
-        grammar = with_format_strings(grammar, nests=version == "3.12")
+        grammar = with_format_strings(grammar, nests=version == "3.12", one_line=version == "3.11")
     if name == "yaml":
         grammar = with_columns(grammar)
     samples = _FOLDER / "samples" / f"{name}.txt"

@@ -194,18 +194,20 @@ def _halves(piece: Terminal) -> list[tuple[str, Terminal]]:
     ]
 
 
-def with_format_strings(python: Rules, *, nests: bool) -> Rules:
+def with_format_strings(python: Rules, *, nests: bool = False, one_line: bool = False) -> Rules:
     """Python with format strings.
 
     Args:
         python: where the rule `_format` is to be replaced, and `_field` or `_any_field` is what a field holds.
         nests: a field holds any expression, as it does from 3.12 on.
+        one_line: no line ends in a field between single quotation marks, as before 3.12. It costs the masks of all
+            that stands between brackets.
     """
-    made = _Formats(python, nests)
+    made = _Formats(python, nests, one_line)
     blocks = python.indentation
     assert blocks is not None
     made.rules["_format"] = made.formats(_Place())
-    if nests:
+    if not one_line:
         rules = made.rules
         blocks = replace(blocks, brackets=(*blocks.brackets, *zip(made.opening, made.closing)))
     else:
@@ -222,8 +224,8 @@ def with_format_strings(python: Rules, *, nests: bool) -> Rules:
 class _Formats:
     """The rules of Python with those of format strings, place by place."""
 
-    def __init__(self, python: Rules, nests: bool) -> None:
-        self.nests = nests
+    def __init__(self, python: Rules, nests: bool, one_line: bool) -> None:
+        self.nests, self.in_pairs = nests, not one_line
         self.rules = dict(python.rules)
         self.terminals = {name: each for name, each in python.terminals.items() if name != "_FORMAT"}
         self.names: dict[Terminal, str] = {}
@@ -250,10 +252,11 @@ class _Formats:
         to_next = self.rule(f"_next {title}", inside, Alt((at["}{"], Concat((nested, at["]}{"])))))
         fields = self.rule(f"_fields {title}", inside, Concat((value, star(Concat((to_next, value))))))
         begins, ends = [at["{"]], [at['}"'], at[']}"']]
-        if self.nests:
+        has_lines = self.nests or inside.has_lines
+        if has_lines and self.in_pairs:
             # Brackets are pairs. It is not told which of them closes which, only how many are open.
             begins = [self.terminal(f"{title} {look} {{", each) for look, each in _halves(pieces["{"])]
-        if self.nests or inside.has_lines:
+        if has_lines:
             self.opening |= dict.fromkeys([each.name for each in begins])
             self.closing |= dict.fromkeys([each.name for each in ends])
         tails = [Concat((fields, ends[0])), Concat((fields, nested, ends[1]))]
