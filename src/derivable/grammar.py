@@ -352,11 +352,16 @@ class Grammar(Combining):
         return Grammar.of(grammar_of_free_text(until, most))
 
     @staticmethod
-    def builtin(name: str) -> Grammar:
+    def builtin(name: str, *, version: str | None = None) -> Grammar:
         """A grammar that comes with the library; `docs/library.md` describes each. Cost: 20 to 150 ms (Python), once.
 
+        Args:
+            name: of the language.
+            version: of Python. In the fields of format strings `"3.12"` allows the quotation marks that are around them,
+                `"3.11"` neither these nor the end of a line, and `None` no such marks, but the end of a line.
+
         Raises:
-            GrammarError: there is none of that name; the message lists them.
+            GrammarError: there is none of that name or version; the message lists them.
 
         Example:
             >>> Grammar.builtin("json").lexing
@@ -365,7 +370,9 @@ class Grammar(Combining):
         from .frontends.builtin import builtin_grammar
 
         texts(name=name)
-        return _remembered(("builtin", name), lambda: builtin_grammar(name))
+        if version is not None:
+            texts(version=version)
+        return _remembered(("builtin", name, version), lambda: builtin_grammar(name, version))
 
     @staticmethod
     def from_json_schema(

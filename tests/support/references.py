@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -143,6 +144,46 @@ def _python() -> Reference:
     return lambda texts: [check(text) for text in texts]
 
 
+class _Anything(dict):
+    """A table in which nothing is defined yet, whatever was."""
+
+    def __contains__(self, key: object) -> bool:
+        return False
+
+
+def _toml() -> Reference:
+    """`tomllib`, but for what a document may not say twice."""
+    tomllib = pytest.importorskip("tomllib", reason="this Python has no tomllib")
+    parser = tomllib._parser
+
+    def check(text: bytes) -> bool:
+        with (
+            patch.object(parser.Flags, "is_", lambda *_: False),
+            patch.object(parser.NestedDict, "get_or_create_nest", lambda *_, **__: _Anything()),
+            patch.object(parser.NestedDict, "append_nest_to_list", lambda *_: None),
+        ):
+            try:
+                tomllib.loads(text.decode())
+            except ValueError:
+                return False
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
+def _yaml() -> Reference:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+
+    def check(text: bytes) -> bool:
+        try:
+            yaml.safe_load(text.decode())
+        except (yaml.YAMLError, ValueError):
+            return False
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
 def _java() -> Reference:
     java = _tool("java")
     _tool("javac")
@@ -253,6 +294,8 @@ REFERENCES: dict[str, Callable[[], Reference]] = {
     "json": _json,
     "xml": _xml,
     "python": _python,
+    "toml": _toml,
+    "yaml": _yaml,
     "java": _java,
     "go": _go,
     "c": _c,
