@@ -20,6 +20,8 @@ from derivable.frontends.tool_families import family_of
 from derivable.tools import ToolCall, ToolMessage, ToolParser
 
 BYTES = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
+
+
 @cache
 def constraint(model: str) -> dv.Constraint:
     return dv.compile(dv.Grammar.from_tools(TOOLS, model), BYTES)

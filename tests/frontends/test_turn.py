@@ -93,7 +93,7 @@ def test_calls_or_an_answer() -> None:
 def test_harmony() -> None:
     thoughts = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
     final = '<|channel|>final<|message|>{"s": "a", "n": 1}<|return|>'
-    call = '<|channel|>commentary to=functions.ping<|constrain|>json<|message|>{}<|call|>'
+    call = "<|channel|>commentary to=functions.ping<|constrain|>json<|message|>{}<|call|>"
     preamble = "<|channel|>commentary<|message|>Look.<|end|><|start|>assistant"
     made = dv.compile(dv.Grammar.from_turn("gpt-oss", tools=TOOLS, response=SCHEMA), BYTES)
     for before in ("", thoughts, thoughts + thoughts):

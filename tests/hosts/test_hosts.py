@@ -258,6 +258,7 @@ def sglang(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 BYTES = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[256])
+TURN = {"type": "turn", "model": "qwen-3", "response": {"type": "integer"}}
 TAG = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}], "triggers": ["<f"]}
 
 
@@ -295,7 +296,12 @@ def test_sglang(sglang: Any) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text", "begin"),
-    [("json", "$$ANY$$", b"{"), ("ebnf", 'root ::= "x"', b"x"), ("structural_tag", json.dumps(TAG), b"<f>1</f>")],
+    [
+        ("json", "$$ANY$$", b"{"),
+        ("ebnf", 'root ::= "x"', b"x"),
+        ("structural_tag", json.dumps(TAG), b"<f>1</f>"),
+        ("structural_tag", json.dumps(TURN), b"<think>Hm.</think>\n\n1"),
+    ],
 )
 def test_sglang_kinds(sglang: Any, kind: str, text: str, begin: bytes) -> None:
     backend = sglang(SimpleNamespace(reasoning_parser=None), object(), 257, {256})

@@ -38,8 +38,8 @@ __all__ = [
 _ANSWER = "$answer"
 
 Start = Literal["auto", "written", "begun", "none", "skipped"]
-"""How a text begins: with reasoning that the model may begin, or does; inside one that the prompt has begun; without one.
-`skipped`: the prompt shows that none has begun, or that one has ended."""
+"""How a text begins: with reasoning that the model may begin, or does; inside one that the prompt has begun; without
+one. `skipped`: the prompt shows that none has begun, or that one has ended."""
 
 _ASKED = Literal["auto", "required", "none", "begun"]
 
@@ -159,7 +159,7 @@ def start_of(family: Family, reasoning: object, prompt: str | None) -> Start:
         return "none"
     if prompt is None:
         usual = is_within(family.reasoning.get("true")) or family.begins.get("true") == "reasoning"
-        return {"auto": "auto", "required": "begun" if usual else "written", "none": "none", "begun": "begun"}[way]  # type: ignore[index, return-value]
+        return {"auto": "auto", "required": "begun" if usual else "written", "none": "none", "begun": "begun"}[way]  # type: ignore[index]
     end = prompt.rstrip()
     if any(end.endswith(mark.begin.rstrip()) for mark in marks):
         return _start_inside(family, way)

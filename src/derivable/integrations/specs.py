@@ -30,8 +30,8 @@ _TURN = (
 
 
 def is_turn(kind: str, spec: Any) -> bool:
-    """Whether a constraint is a whole turn of a model, so that its reasoning is part of the text: the kind `turn`, or in
-    the place of a structural tag ``{"type": "turn", "model": ...}``."""
+    """Whether a constraint is a whole turn of a model, so that its reasoning is part of the text: the kind `turn`, or
+    ``{"type": "turn", "model": ...}`` in the place of a structural tag."""
     if kind != "structural_tag":
         return kind == "turn"
     if isinstance(spec, str):
