@@ -62,6 +62,23 @@ void fill_bitmasks(nb::list given, nb::handle bitmask, uint32_t threads, const R
     batch.rethrow_first();
 }
 
+// For each matcher what names its mask in this process: the number of its constraint and that of the mask. None: it has no name.
+nb::list mask_numbers(nb::list given) {
+    const std::vector<Matcher*> matchers = matchers_of(given);
+    std::vector<int64_t> numbers(matchers.size(), Matcher::kNoNumber);
+    {
+        Call call;
+        for (size_t row = 0; row < matchers.size(); row++)
+            if (matchers[row]) numbers[row] = matchers[row]->mask_number();
+    }
+    nb::list names;
+    for (size_t row = 0; row < matchers.size(); row++) {
+        if (numbers[row] == Matcher::kNoNumber) names.append(nb::none());
+        else names.append(nb::make_tuple(matchers[row]->constraint().serial, numbers[row]));
+    }
+    return names;
+}
+
 // All of them or none.
 void advance(nb::list given, nb::handle tokens, uint32_t threads) {
     Batch batch(matchers_of(given));
@@ -150,6 +167,7 @@ void apply(nb::handle logits, uint64_t minimum, nb::handle bitmask, const std::v
 void bind_batches(nb::module_& m) {
     m.def("fill_bitmasks", &fill_bitmasks, nb::arg("matchers"), nb::arg("bitmask").none(), nb::arg("threads"),
           nb::arg("rows") = nb::none());
+    m.def("mask_numbers", &mask_numbers, nb::arg("matchers"));
     m.def("advance", &advance, nb::arg("matchers"), nb::arg("token_ids").none(), nb::arg("threads"));
     m.def("fill_draft", &fill_draft_of, nb::arg("matcher"), nb::arg("token_ids").none(), nb::arg("bitmask").none(), nb::arg("parents"),
           nb::arg("row"));
