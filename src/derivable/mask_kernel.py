@@ -1,7 +1,7 @@
 """Rows of a table of masks applied to logits by one kernel, in Triton, for GPUs.
 
-Each program has some words of one sequence's row. It writes minus infinity over the logits that they refuse and reads no
-logits. Words are gathered where they are: there is no copy of the rows.
+Each program has some words of one sequence's row. It writes minus infinity over the logits that they refuse, and reads
+no logits. Words are gathered where they are: there is no copy of the rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WORDS = 64
 """Words of a program: 2,048 tokens."""
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _apply(logits, rows, ids, width, words, logits_row, logits_step, rows_row, WORDS: tl.constexpr):  # type: ignore[no-untyped-def]
     sequence = tl.program_id(0).to(tl.int64)
     word = tl.program_id(1) * WORDS + tl.arange(0, WORDS)
