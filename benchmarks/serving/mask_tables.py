@@ -3,7 +3,7 @@
 `python benchmarks/serving/mask_tables.py`
 
 A server's batches: 256 sequences are under way, each along an instance of a schema of MaskBench, and where one ends the
-next begins; when the last one has begun, it is over. *new*: each schema comes for the first time. *again*: the same
+next begins. *new*: each schema comes for the first time. *again*: the same
 requests in another order, for constraints that are compiled anew, with the table of before. *kept*: once more, for
 constraints that were kept, as a server's cache keeps them. The numbers of `fill_mask_ids` and the words of
 `fill_bitmasks` are measured in runs of their own. Times are those of the processor, so that other work counts less.
@@ -82,20 +82,21 @@ def run(
     fill: Callable[[list[dv.Matcher | None]], int],
     apply: Callable[[], object],
 ) -> Seen:
-    """All requests, so many at a time. Logits are masked in every 16th step, which tells the time."""
+    """All requests, so many at a time, counted while the batch is full. Logits are masked in every 16th step."""
     seen, under_way = Seen(), [next(coming, None) for _ in range(batch)]
     at = [0] * batch
-    while all(under_way):
-        matchers = [None if one is None else one[0] for one in under_way]
+    while any(under_way):
         begin = time.process_time_ns()
-        sent = fill(matchers)
-        seen.fill.append((time.process_time_ns() - begin) / len(matchers))
-        if seen.steps % 16 == 0:
-            begin = time.process_time_ns()
-            apply()
-            seen.apply.append(time.process_time_ns() - begin)
-        seen.steps, seen.rows = seen.steps + 1, seen.rows + sum(map(bool, under_way))
-        seen.sent, seen.quiet = seen.sent + sent, seen.quiet + (sent == 0)
+        sent = fill([None if one is None else one[0] for one in under_way])
+        took = time.process_time_ns() - begin
+        if all(under_way):
+            seen.fill.append(took / batch)
+            seen.steps, seen.rows = seen.steps + 1, seen.rows + batch
+            seen.sent, seen.quiet = seen.sent + sent, seen.quiet + (sent == 0)
+            if seen.steps % 16 == 0:
+                begin = time.process_time_ns()
+                apply()
+                seen.apply.append(time.process_time_ns() - begin)
         for row, one in enumerate(under_way):
             if one is None:
                 continue
