@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .limits import Limits
 from .rules import MOST_TOKENS, Lexing, Rules, SpecialTokens
 from .support.arguments import instance, integer, items, texts
+from .support.caches import remembered, text_of
 from .values.reader import Reader
 
 if TYPE_CHECKING:
@@ -294,18 +295,26 @@ class Combining(Rules):
         instance("prompt", prompt, str | None, "the text before the turn, or None")
         most = None if reasoning_tokens is None else integer("reasoning_tokens", reasoning_tokens, 0, MOST_TOKENS)
         check_relax(relax)
-        answer = response_of(response, limits, profile, contents, relax)
-        made = grammar_from_turn(
-            *(model, tools, tool_choice, parallel, answer, reasoning, special_tokens),
-            prompt=prompt,
-            reasoning_tokens=most,
-            limits=limits,
-            profile=profile,
-            relax=relax,
-            contents=contents,
-        )
         of = (tools, model, reasoning, prompt)
-        return cls.of(made, ToolReader(*of) if answer is None else TurnReader(*of, reader=answer.reader))
+
+        def make() -> Any:
+            answer = response_of(response, limits, profile, contents, relax)
+            made = grammar_from_turn(
+                *(model, tools, tool_choice, parallel, answer, reasoning, special_tokens),
+                prompt=prompt,
+                reasoning_tokens=most,
+                limits=limits,
+                profile=profile,
+                relax=relax,
+                contents=contents,
+            )
+            return cls.of(made, ToolReader(*of) if answer is None else TurnReader(*of, reader=answer.reader))
+
+        listed = [[*given] if isinstance(given, tuple) else given for given in (tools, relax)]
+        asked = [*listed, *(model, reasoning, prompt, tool_choice, parallel, response), most, profile, special_tokens]
+        key = text_of([*asked, contents]) if isinstance(contents, str | None) else None
+        found: Self = remembered(("turn", key, limits), make)
+        return found
 
     def with_lexing(self, lexing: Lexing) -> Self:
         """The same rules read under another lexing policy."""

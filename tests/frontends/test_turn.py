@@ -413,6 +413,23 @@ def test_what_is_relaxed() -> None:
     assert grammar.relaxed == ("f: pattern", "response: pattern")
 
 
+def test_equal_requests_are_one_grammar() -> None:
+    """So that what a server compiles for one is there for the next."""
+    options: dict[str, Any] = {"tools": TOOLS, "response": SCHEMA, "reasoning_tokens": 9}
+    one = dv.Grammar.from_turn("qwen-3", **options)
+    assert dv.Grammar.from_turn("qwen-3", **json.loads(json.dumps(options))) is one
+    for more in (
+        {"prompt": ""},
+        {"parallel": False},
+        {"response": None},
+        {"reasoning_tokens": 8},
+        {"tools": TOOLS[:2]},
+    ):
+        assert dv.Grammar.from_turn("qwen-3", **options | more) is not one
+    typed = dv.Grammar.from_turn("qwen-3", response=Person)
+    assert typed.reader.read('{"name": "An"}').answer == Person(name="An")  # type: ignore[union-attr]
+
+
 def test_schemas_are_no_part_of_the_form() -> None:
     """What only looks like a part of a turn stands in a schema as it is."""
     odd = {"type": "tag", "begin": "<think>", "content": {"type": "any_text"}, "end": "</think>"}

@@ -16,6 +16,7 @@ import pytest
 import derivable as dv
 from derivable.integrations.following import Follower
 from derivable.integrations.llama_cpp import Processors, processors
+from derivable.integrations.specs import grammar_of, spec_of
 
 VOCABULARY = dv.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c", None, b"</s>"], eos=[5])
 CONSTRAINT = dv.compile(dv.Grammar.from_regex("(ab)+c"), VOCABULARY)
@@ -376,3 +377,14 @@ def test_objects_that_a_host_keeps_to_the_end_are_no_noise() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env={"PYTHONPATH": paths}
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_turns_as_plain_data() -> None:
+    """As rows of data sets and requests carry them."""
+    asked = {"turn": {"model": "qwen-3", "response": {"type": "integer"}, "reasoning": "none"}}
+    for given in (asked, json.dumps(asked)):
+        matcher = dv.compile(grammar_of(*spec_of(given)), BYTES).matcher()
+        assert set(matcher.allowed_tokens().tolist()) == set(b"-0123456789")
+    for wrong in ({"turn": {}}, {"turn": "x"}, {"turn": {"model": "qwen-3", "tool": []}}):
+        with pytest.raises(dv.DerivableError):
+            grammar_of(*spec_of(wrong))
