@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 import threading
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from small_bpe import trained
 from test_apply_bitmask import needs_torch, random_mask, same
 
 import derivable as dv
+from derivable import _kernel
 from derivable.mask_table import _masked
 
 try:
@@ -31,13 +32,15 @@ OBJECTS: dict[str, Any] = {
     "properties": {"a": {"type": "string", "maxLength": 4}, "b": {"enum": ["x", "yy", 3]}, "c": {"type": "integer"}},
 }
 DISTINCT: dict[str, Any] = {"type": "array", "items": {"type": "integer", "maximum": 30}, "uniqueItems": True}
-INNER = dv.Grammar.from_regex("#[ab]*") + dv.Grammar.builtin("json")
+INNER = ("x" + dv.Grammar.builtin("sql")) | ("y" + dv.Grammar.builtin("json"))
+TWO_WAYS = 'root ::= p "b" | q "c"\np ::= p "a" | ""\nq ::= q "a" "a" | ""'
 GRAMMARS = [
     dv.Grammar.from_json_schema(OBJECTS),
     dv.Grammar.from_json_schema(DISTINCT),  # what may come depends on what was written
     dv.Grammar.from_regex("[ab]{0,9}(c|dd)*"),
-    dv.Grammar.from_gbnf('root ::= "a" root "b" | "a" root | "a"'),  # several parses
-    dv.Grammar.from_turn("qwen-3", reasoning_tokens=3, response=OBJECTS),  # counts its tokens
+    dv.Grammar.from_gbnf(TWO_WAYS),  # several parses, of which the first does not tell the others
+    dv.Grammar.from_regex("[ab]*").with_max_tokens(5) + "c",  # counts its tokens
+    dv.Grammar.from_turn("qwen-3", reasoning="begun", reasoning_tokens=3, response=OBJECTS),
     INNER,
 ]
 
@@ -50,7 +53,7 @@ def matchers(draw: random.Random, made: list[dv.Constraint], count: int) -> list
     """With budgets and without, and rows without a constraint."""
     some: list[dv.Matcher | None] = []
     for _ in range(count):
-        matcher = draw.choice(made).matcher(max_tokens=draw.choice([None, None, 60, 200]))
+        matcher = draw.choice(made).matcher(max_tokens=draw.choice([None, None, 13, 16]))
         some.append(draw.choice([matcher, matcher, matcher, None]))
     return some
 
@@ -87,6 +90,42 @@ def test_the_rows_are_those_of_the_batch(seed: int, limits: dict[str, int]) -> N
         goes_on(draw, batch)
     assert sent == len(table) - 1 == len(np.unique(table.rows[: len(table)], axis=0)) - 1  # no mask twice
     assert sent < 80 * 24 / 4
+
+
+WORDS = dv.Vocabulary.from_bytes(
+    [*("".join(word).encode() for size in (1, 2, 3) for word in product("abc", repeat=size)), None], eos=[39]
+)
+PART = dv.Grammar.from_regex("[ab]*").with_max_tokens(2)
+NAMED = {
+    "bounded": (PART + "c").repeat(),
+    "bounded, and may lack something": (dv.Grammar.from_regex("(ab|ba)+").with_max_tokens(4) + "c").repeat(),
+    "bounded beside others": (PART + "c" | dv.Grammar.from_regex("(ab|ca)*c")).repeat(),
+    "lexemes that may have ended": dv.Grammar.from_lark(
+        "start: (A B)+ | (B A)+ C\nA: /a+/\nB: /a?b|ab*/\nC: /c+/", lexing="scannerless"
+    ),
+    "lexemes that go on": dv.Grammar.from_lark("start: (A | B | C)+\nA: /a(ba)?/\nB: /b+c?/\nC: /c|cab/"),
+    "inner": ("a" + dv.Grammar.from_lark('start: (B C)+\nB: /b+/\nC: "c"'))
+    | ("b" + dv.Grammar.from_lark("start: /a+b/+")),
+    "inner, again and again": (dv.Grammar.from_lark("start: A+\nA: /a+b?/") + dv.Grammar.from_regex("c|b")).repeat(1),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_name_is_that_of_one_mask(name: str) -> None:
+    """Whatever a matcher has behind it, and however much of its budget is left."""
+    draw, constraint, bitmask = random.Random(name), dv.compile(NAMED[name], WORDS), dv.allocate_bitmask(1, WORDS.size)
+    masks: dict[tuple[int, int], bytes] = {}
+    named = 0
+    for _ in range(300):
+        matcher = constraint.matcher(max_tokens=draw.choice([None, 5, 8]))
+        while not matcher.is_finished:
+            dv.fill_bitmasks([matcher], bitmask)
+            (found,) = _kernel.mask_numbers([matcher])
+            if found is not None:
+                named += 1
+                assert masks.setdefault(found, bitmask.tobytes()) == bitmask.tobytes(), found
+            matcher.advance(int(draw.choice(matcher.allowed_tokens().tolist())))
+    assert named > 0 or name.startswith("inner")
 
 
 def test_nothing_is_sent_twice() -> None:
