@@ -322,6 +322,22 @@ def test_marks_are_tokens_where_the_vocabulary_has_them() -> None:
     assert answer.is_accepting and answer.allows(end)
 
 
+def test_channels_are_tokens() -> None:
+    names = ("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>", "<|call|>", "<|constrain|>")
+    ids = {name: 257 + at for at, name in enumerate(names)}
+    tokens = [*(bytes([byte]) for byte in range(256)), None, *[None] * len(names)]
+    vocabulary = dv.Vocabulary.from_bytes(tokens, eos=[256], special=ids)
+    matcher = dv.compile(dv.Grammar.from_turn("gpt-oss", tools=TOOLS, response=SCHEMA), vocabulary).matcher()
+    text = "<|channel|>analysis<|message|>Hm. <|channel><|end|><|start|>assistant<|channel|>final<|message|>"
+    for part in re.split("(" + "|".join(map(re.escape, names)) + ")", text + '{"s": "<|end|>", "n": 1}'):
+        quoted = part == "<|end|>" and matcher.count_valid([ids[part]]) == 0  # the letters, in a string of the answer
+        for token in [ids[part]] if part in ids and not quoted else part.encode():
+            matcher.advance(token)
+    assert {name for name in names if matcher.allows(ids[name])} == {"<|end|>", "<|return|>"} and matcher.is_accepting
+    matcher.reset()
+    assert {name for name in names if matcher.allows(ids[name])} == {"<|channel|>"} and not matcher.allows(ord("<"))
+
+
 def test_llama_with_its_vocabulary() -> None:
     """A turn ends with any of the tokens that end its texts."""
     path = require_shared("data", "tokenizers", "llama-3", "tokenizer.json")
@@ -364,6 +380,20 @@ def test_every_turn_ends_within_its_budget(model: str) -> None:
             assert not message.unfinished
         with pytest.raises(dv.LimitError, match="max_tokens"):
             made.matcher(max_tokens=least - 1)
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_content_and_calls_end_within_their_budget(model: str) -> None:
+    draw, tools = random.Random(model), model in MODELS
+    for start in starts(model):
+        made = constraint(model, start, False, tools)
+        least = made.matcher(max_tokens=900).least_tokens
+        assert least is not None
+        for most in (least, least + 40, least + 90):
+            text = walk(made, draw, most)
+            message = turn(model, start, False, tools).reader.read(text)  # type: ignore[union-attr]
+            assert not message.unfinished and message.answer is None, text
+            assert not (start in ("none", "skipped") and message.reasoning), text
 
 
 @pytest.mark.parametrize("model", REASONING)
