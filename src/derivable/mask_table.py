@@ -35,9 +35,6 @@ _Array = TypeVar("_Array")
 
 _PLAIN = frozenset({Matcher, NoneType})
 
-_FIRST = 64
-"""Rows of a new table."""
-
 _ALL = 0
 """The row that allows everything."""
 
@@ -51,8 +48,8 @@ class MaskTable:
     Args:
         vocabulary: of the matchers.
         device: of torch (`"cuda"`, `torch.device("cpu")`, ...); `None`: a table of numpy, for logits of numpy.
-        most: rows at most. The table begins with 64 and doubles; when it is full, the row that was not used for longest
-            makes room.
+        first, most: rows to begin with, and at most. The table doubles; when it is full, the row that was not used for
+            longest makes room. Where `rows` must stay one tensor, as CUDA graphs want it, both are one number.
         steps: rows that the last so many calls of `fill_mask_ids` have told stay where they are. With 2 a batch may be
             filled before the one before it was applied, as schedulers do that overlap the host's work with the
             device's.
@@ -79,10 +76,13 @@ class MaskTable:
     Cost: as much memory on the host as on the device; 131 MB where 8,192 rows of 128,256 tokens are known.
     """
 
-    def __init__(self, vocabulary: Vocabulary, device: Any = None, *, most: int = 8192, steps: int = 2) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, device: Any = None, *, first: int = 64, most: int = 8192, steps: int = 2
+    ) -> None:
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         self.vocabulary = vocabulary
         self.most = integer("most", most, 2, 1 << 31)
+        capacity = min(integer("first", first, 1, 1 << 31), self.most)
         self.steps = integer("steps", steps, 1, 1 << 31)
         self._words = -(-vocabulary.size // 32)
         self._lock = Lock()
@@ -92,12 +92,12 @@ class MaskTable:
         self._names_of: dict[int, list[tuple[int, int]]] = {}
         self._size = 1
         self._step = 0
-        self._used: NDArray[np.int64] = np.zeros(min(_FIRST, self.most), np.int64)  # the last step of each row
+        self._used: NDArray[np.int64] = np.zeros(capacity, np.int64)  # the last step of each row
         everything = allocate_bitmask(1, vocabulary.size)
         everything[:] = -1
         self._keep(_ALL, everything[0].tobytes())
         self.device = _device(device)
-        self.rows: Any = self._allocated(len(self._used))
+        self.rows: Any = self._allocated(capacity)
         self.rows[0] = -1
 
     def __len__(self) -> int:

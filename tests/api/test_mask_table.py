@@ -183,6 +183,10 @@ def test_it_grows_and_makes_room() -> None:
         last = some
         assert len(small) <= 12
     assert len(small.rows) == 12
+    fixed = dv.MaskTable(BYTES, first=200, most=200)
+    rows = fixed.rows
+    dv.fill_mask_ids(batch, np.zeros(len(batch), np.int32), fixed)
+    assert fixed.rows is rows
 
 
 def test_a_table_that_is_too_small() -> None:
@@ -304,12 +308,11 @@ def test_logits_of_torch(dtype: str, way: str) -> None:
 
 
 @needs_torch
-def test_tables_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("derivable.mask_table._FIRST", 2)
+def test_tables_of_torch() -> None:
     draw = random.Random(5)
     batch, table, ids = (
         matchers(draw, constraints(), 16),
-        dv.MaskTable(BYTES, "cpu"),
+        dv.MaskTable(BYTES, "cpu", first=2),
         torch.zeros(16, dtype=torch.int32),
     )
     for _ in range(40):
@@ -323,16 +326,14 @@ def test_tables_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_torch
 @pytest.mark.filterwarnings("ignore")  # torch's own, while it compiles
-def test_it_is_compiled_as_one_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("derivable.mask_table._FIRST", 2)
-
+def test_it_is_compiled_as_one_graph() -> None:
     def step(logits: Any, ids: Any) -> Any:
         return dv.apply_mask_ids(logits * 2, table, ids).argmax(1)
 
     draw = random.Random(6)
     batch, table, ids = (
         matchers(draw, constraints(), 16),
-        dv.MaskTable(BYTES, "cpu"),
+        dv.MaskTable(BYTES, "cpu", first=2),
         torch.zeros(16, dtype=torch.int32),
     )
     compiled, sizes = torch.compile(step, fullgraph=True, backend="eager"), set()

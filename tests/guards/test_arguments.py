@@ -223,6 +223,7 @@ def test_no_table_and_no_ids(value: Any) -> None:
     refused(lambda: dv.MaskTable(VOCABULARY, most=value), dv.ArgumentError)
     if not isinstance(value, int):
         refused(lambda: dv.MaskTable(VOCABULARY, steps=value), dv.ArgumentError)
+        refused(lambda: dv.MaskTable(VOCABULARY, first=value), dv.ArgumentError)
     refused(lambda: dv.fill_mask_ids(value, ids, table), dv.DerivableError)
     refused(
         lambda: dv.fill_mask_ids([value], ids, table) if value is not None else dv.fill_mask_ids(value, ids, table),
