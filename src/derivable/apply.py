@@ -19,7 +19,7 @@ from .errors import ArgumentError, BitmaskShapeError, MatcherError
 from .support.arguments import integer, items
 from .vocabulary import Vocabulary
 
-__all__ = ["apply_bitmask", "mask_words"]
+__all__ = ["apply_bitmask", "apply_rows", "mask_words"]
 
 _Array = TypeVar("_Array")
 
@@ -89,7 +89,24 @@ def apply_bitmask(logits: _Array, bitmask: Any, *, rows: Sequence[int] | None = 
         return logits
     numbers, minimum = _host_numbers(array)
     numbers = numbers if dimensions == 2 else numbers[None]
-    _kernel.apply_bitmask(numbers, minimum, np.ascontiguousarray(words.reshape(masks, -1)), list(at))
+    _kernel.apply_bitmask(numbers, minimum, np.ascontiguousarray(words.reshape(masks, -1)), list(at), list(at))
+    return logits
+
+
+def apply_rows(logits: _Array, words: NDArray[np.int32], rows: Sequence[int]) -> _Array:
+    """Masks logits [batch, W] on the host in place, each row by that row of `words` [rows, ceil(V / 32)] which `rows`
+    says in its place.
+
+    Raises:
+        BitmaskShapeError: logits that cannot be minus infinity, or a row that is not there.
+        ArgumentError: logits that are no array, or cannot be written.
+
+    Example:
+        >>> apply_rows(np.zeros((2, 3), np.float32), np.array([[7], [1]], np.int32), [1, 1]).tolist()
+        [[0.0, -inf, -inf], [0.0, -inf, -inf]]
+    """
+    numbers, minimum = _host_numbers(logits)
+    _kernel.apply_bitmask(numbers, minimum, words, list(range(len(rows))), list(rows))
     return logits
 
 

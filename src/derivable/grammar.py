@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .combining import Combining
+from .combining import Combining, check_relax
 from .limits import Limits
 from .rules import MOST_TOKENS, Indentation, Lexing, Rules, SpecialTokens, Terminal
 from .support.arguments import instance, integer, items, texts
@@ -310,9 +310,7 @@ class Grammar(Combining):
         texts(model=model, special_tokens=special_tokens, profile=profile)
         instance("parallel", parallel, bool, "True or False")
         most = None if reasoning_tokens is None else integer("reasoning_tokens", reasoning_tokens, 0, MOST_TOKENS)
-        for features in relax.values() if isinstance(relax, Mapping) else (relax,):
-            for feature in items("relax", features, "a list of features, or a mapping of tools to such lists"):
-                texts(relax=feature)
+        check_relax(relax)
         made = grammar_from_tools(
             *(tools, model, tool_choice, parallel, reasoning, special_tokens),
             reasoning_tokens=most,

@@ -206,6 +206,37 @@ def test_no_bitmask_to_apply(value: Any) -> None:
     assert not logits.any()
 
 
+@pytest.mark.parametrize(
+    "value", [*NO_OBJECTS, np.zeros(2, np.int32), np.zeros(1), np.zeros((1, 1), np.int32)], ids=kind_of
+)
+def test_no_table_and_no_ids(value: Any) -> None:
+    matcher, table, ids, logits = (
+        CONSTRAINT.matcher(),
+        dv.MaskTable(VOCABULARY),
+        np.zeros(1, np.int32),
+        np.zeros((1, 4)),
+    )
+    before = state(matcher)
+    if value is not None:
+        refused(lambda: dv.MaskTable(VOCABULARY, value))
+    refused(lambda: dv.MaskTable(value), dv.ArgumentError)
+    refused(lambda: dv.MaskTable(VOCABULARY, most=value), dv.ArgumentError)
+    if not isinstance(value, int):
+        refused(lambda: dv.MaskTable(VOCABULARY, steps=value), dv.ArgumentError)
+        refused(lambda: dv.MaskTable(VOCABULARY, first=value), dv.ArgumentError)
+    refused(lambda: dv.fill_mask_ids(value, ids, table), dv.DerivableError)
+    refused(
+        lambda: dv.fill_mask_ids([value], ids, table) if value is not None else dv.fill_mask_ids(value, ids, table),
+        dv.ArgumentError,
+    )
+    refused(lambda: dv.fill_mask_ids([matcher], value, table))
+    refused(lambda: dv.fill_mask_ids([matcher], ids, value), dv.ArgumentError)
+    refused(lambda: dv.apply_mask_ids(value, table, ids))
+    refused(lambda: dv.apply_mask_ids(logits, value, ids), dv.ArgumentError)
+    refused(lambda: dv.apply_mask_ids(logits, table, value))
+    assert state(matcher) == before and not ids.any() and not logits.any()
+
+
 # Compiling, saving, loading
 
 

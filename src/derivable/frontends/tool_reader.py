@@ -1,16 +1,20 @@
-"""What the texts of `Grammar.from_tools` stand for: messages; and where in them a model chooses from a list."""
+"""What the texts of `Grammar.from_tools` and `from_turn` stand for: messages; and where in them a model chooses from a
+list."""
 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from ..values.progress import Progress
 from ..values.reader import Reader
+from .reasoning import family_of_turn, start_of
 from .tool_calls import ToolMessage, ToolParser
 
-__all__ = ["ToolPlaces", "ToolReader"]
+__all__ = ["ToolPlaces", "ToolReader", "TurnReader"]
 
 
 class ToolReader(Reader):
@@ -18,13 +22,13 @@ class ToolReader(Reader):
 
     is_json = False
 
-    def __init__(self, tools: Sequence[Any], model: str, reasoning: bool | Literal["auto"]) -> None:
+    def __init__(self, tools: Sequence[Any], model: str, reasoning: Any, prompt: str | None = None) -> None:
         super().__init__()
-        self._made_of = (model, tools, reasoning)
+        self._made_of = (model, tools, reasoning, prompt)
 
     def _parser(self) -> ToolParser:
-        model, tools, reasoning = self._made_of
-        return ToolParser(model, tools, reasoning=reasoning)
+        model, tools, reasoning, prompt = self._made_of
+        return ToolParser(model, tools, reasoning=reasoning, prompt=prompt)
 
     def read(self, text: str | bytes) -> ToolMessage:
         """The message."""
@@ -33,6 +37,57 @@ class ToolReader(Reader):
     def places(self) -> ToolPlaces:
         """Of a text to come."""
         return ToolPlaces(self._parser())
+
+
+class TurnReader(ToolReader):
+    """From a turn that has calls or an answer to a `ToolMessage`.
+
+    Args:
+        made_of: tools, model, reasoning and prompt, as `Grammar.from_turn` takes them.
+        reader: of the answer; `None`: it is a text.
+    """
+
+    def __init__(self, *made_of: Any, reader: Reader | None) -> None:
+        super().__init__(*made_of)
+        self._reader = reader
+        _, model, reasoning, prompt = made_of
+        family = family_of_turn(model)
+        thinks = start_of(family, reasoning, prompt) not in ("none", "skipped")
+        self._behind = _behind(family.reasoning.get("auto") if thinks else None)
+        self._answers = [segment for segment in family.segments if segment.answer]
+
+    def _parser(self) -> ToolParser:
+        model, tools, reasoning, prompt = self._made_of
+        return ToolParser(model, tools, reasoning=reasoning, prompt=prompt, answers=True)
+
+    def read(self, text: str | bytes) -> ToolMessage:
+        """The message, with what the answer stands for.
+
+        Raises:
+            DerivableError: the answer is none.
+        """
+        text = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        message = super().read(text)
+        answer = message.content
+        if message.calls or message.unfinished:
+            begins = [segment.begin for segment in self._answers if segment.begin in text]
+            if not begins or message.unfinished:
+                return message
+            model, tools, *_ = self._made_of
+            alone = ToolParser(model, tools, answers=True)
+            answer = alone.parse(begins[0] + text.rpartition(begins[0])[2]).content
+        elif len(answer) < len(text):  # a reasoning stood before it, perhaps an empty one
+            found = self._behind.match(answer)
+            answer = answer[found.end() :] if found is not None else answer
+        return replace(message, answer=answer if self._reader is None else self._reader.read(answer))
+
+
+def _behind(before: Any) -> re.Pattern[str]:
+    """What stands between a reasoning and all else."""
+    while isinstance(before, dict) and before["type"] == "optional":
+        before = before["content"]
+    last = before["elements"][-1] if isinstance(before, dict) and before["type"] == "sequence" else {}
+    return re.compile(last["pattern"] if last.get("type") == "regex" else re.escape(last.get("value", "")))
 
 
 class ToolPlaces:

@@ -236,6 +236,16 @@ void Matcher::learn_mask() {
     });
 }
 
+int64_t Matcher::mask_number() {
+    return operate([&](Operation&) {
+        const Parses& parses = now()->parses;
+        if (now()->finished) return parses.empty() ? kEnded : kNoNumber;
+        const bool is_whole =
+            max_tokens_ == kNoBudget || now()->free_steps || constraint_->budget_masks().suffices(parses, left(now()->spent));
+        return is_whole ? constraint_->masks().number(parses) : kNoNumber;
+    });
+}
+
 bool Matcher::accepting() {
     return operate([&](Operation&) { return now()->finished || constraint_->runs().accepting(now()->parses); });
 }

@@ -40,6 +40,9 @@ class Matcher {
     void fill(uint32_t* mask);
     bool knows_mask();  // fill() would only copy
     void learn_mask();  // from then on it would, if it can be kept
+    // What names its mask among those of the constraint, if it has a name (Masks::number); kNoNumber, or kEnded: nothing may follow.
+    static constexpr int64_t kNoNumber = -1, kEnded = -2;
+    int64_t mask_number();
     bool accepting();
     bool finished() const;
     uint32_t length() const;
