@@ -217,7 +217,7 @@ def _compile(
 ) -> Constraint:
     grammar_of_tokens = with_tokens(grammar, vocabulary.special_ids)
     inner = _compile_inner(grammar_of_tokens, vocabulary, lookahead, limits)
-    texts = {language: each.inner_texts(language.encoding) for language, each in inner.items()}
+    texts = {language: each._inner_texts(language.encoding) for language, each in inner.items()}
     lowered = lower(grammar_of_tokens, limits, texts)
     references = []
     for symbol, named in lowered.references:

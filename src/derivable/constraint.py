@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _kernel
 from .encodings import encoding
-from .errors import ArtifactError, GrammarError, VocabularyError
+from .errors import ArtifactError, GrammarError, LimitError, VocabularyError
 from .expr import Special
 from .grammar import Grammar
 from .index.monitoring import alive
@@ -363,7 +363,7 @@ class Constraint(CompiledGrammar):
             )
         if (known := self._readers.get(id(grammar))) is None:
             inner = {
-                language: Inner(each._kernel, each.inner_texts(language.encoding), each._trees)
+                language: Inner(each._kernel, each._inner_texts(language.encoding), each._trees)
                 for (_, language), (_, _, each) in zip(self._lowered.languages, self._inner)
             }
             trees = Trees(
@@ -372,12 +372,20 @@ class Constraint(CompiledGrammar):
             known = self._readers[id(grammar)] = (grammar, trees)
         return known[1]
 
-    def inner_texts(self, key: str) -> InnerTexts:
+    def _inner_texts(self, key: str) -> InnerTexts:
         """Which texts it has, where it is a language inside another one, in an encoding (or ``""``)."""
         matcher = self.matcher()
-        is_empty = matcher.is_accepting and (not key or encoding(key).may_be_empty)
-        others = not set(matcher.allowed_tokens().tolist()) <= set(self.vocabulary.eos_ids)
-        return InnerTexts(is_empty, bool(matcher.next_bytes()) or others)
+        while True:
+            try:
+                is_empty = matcher.is_accepting and (not key or encoding(key).may_be_empty)
+                # PERF: bytes are asked for first; the first mask of a programming language takes milliseconds.
+                if matcher.next_bytes():
+                    return InnerTexts(is_empty, True)
+                allowed = set(matcher.allowed_tokens().tolist())
+                return InnerTexts(is_empty, not allowed <= set(self.vocabulary.eos_ids))
+            except LimitError as error:
+                if error.limit != "max_step_work":  # where it is, asking again goes on from there
+                    raise
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)

@@ -64,6 +64,7 @@ OPTIONS: dict[str, tuple[Call, list[Any]]] = {
     "from_lark-indentation": (lambda x: dv.Grammar.from_lark('start: "a"', indentation=x), [5, "x", ("a", "b", "c")]),
     "structural_tag": (dv.Grammar.structural_tag, [None, 5, "x", "[]", b"{}", [], {}, {"format": 5}, object()]),
     "from_structural_tag": (lambda x: dv.Grammar.from_structural_tag({"type": "any_text"}, special_tokens=x), [None, 5, "x", []]),
+    "capture": (GRAMMAR.capture, [None, 5, b"x", []]),
     "with_special_tokens": (GRAMMAR.with_special_tokens, [None, 5, "x", [], b"token"]),
     "from_tools": (lambda x: dv.Grammar.from_tools(x, "qwen-3"), [None, 5, "x", b"x", {}, [5], [None], ["f"], [{}], [{"name": 5}], [[]]]),
     "from_tools-parameters": (lambda x: dv.Grammar.from_tools([{"name": "f", "parameters": x}], "qwen-3"), [5, [], "x", b"x"]),

@@ -16,6 +16,7 @@ from ..limits import Limits
 from ..lowering import InnerTexts, lower, with_tokens
 from ..rules import Rules
 from ..support import steps
+from ..support.arguments import integer, items
 from ..vocabulary import Vocabulary
 from ..warm.artifact import Plan
 from .bodies import Bodies
@@ -136,7 +137,10 @@ class Trees:
     def written(self, text: str | bytes | Sequence[int]) -> Written:
         """A text, in which names of special tokens stand for those that the grammar names; or tokens."""
         if not isinstance(text, str | bytes):
-            return Written.of_tokens(text, self._vocabulary)
+            what = "a text, or token ids of the vocabulary"
+            size = self._vocabulary.size
+            ids = [integer("text", each, 0, size - 1) for each in items("text", text, what)]
+            return Written.of_tokens(ids, self._vocabulary)
         special = self._vocabulary.special_ids
         return Written.of_text(text, {name: each for name, each in special.items() if each in self._tokens})
 
