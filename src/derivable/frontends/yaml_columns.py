@@ -43,7 +43,7 @@ def with_columns(yaml: Rules) -> Rules:
     for width in _WIDTHS:
         terminals[_dash(width)] = Terminal(parse_regex(rf"- {{{width}}}(?=[^ \n#])"))
     for column in range(_COLUMNS + 1):
-        terminals[_line(column)] = Terminal(parse_regex(rf"\n{_EMPTY_LINES} {{{column}}}"))
+        terminals[_line(column)] = Terminal(parse_regex(rf"\n{_EMPTY_LINES} {{{column}}}"), priority=1)
         terminals[_text(column)] = Terminal(parse_regex(_block_scalar(column)))
         rules |= _rules_at(column)
     document = Concat((Ref(_node(0)), optional(Ref(_line(0)))))
