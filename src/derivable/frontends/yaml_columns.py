@@ -37,7 +37,9 @@ def with_columns(yaml: Rules) -> Rules:
     """
     rules = {name: expr for name, expr in yaml.rules.items() if name != "_line"}
     terminals = {name: each for name, each in yaml.terminals.items() if name != "_BLOCK"}
-    begin = parse_regex(rf"{_EMPTY_LINES}(?:--- *(?:(?<= )#{_CHAR}*)?\n)?{_EMPTY_LINES}")
+    begin = parse_regex(
+        rf"{_EMPTY_LINES}---\Z|{_EMPTY_LINES}(?:--- *(?:(?<= )#{_CHAR}*)?\n)?{_EMPTY_LINES}(?: *#{_CHAR}*)?"
+    )
     terminals["BEGIN"] = Terminal(And((begin, plus(ANY_CHAR))))
     terminals["DASH"] = Terminal(parse_regex(r"-(?= *(?: #[^\n]*)?(?:\n|\Z))"))
     for width in _WIDTHS:
