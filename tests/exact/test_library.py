@@ -243,6 +243,18 @@ def test_keywords_of_postgresql_are_its_own() -> None:
         assert accepts("postgresql", f"SELECT a.{word} AS {word}".encode()), word
 
 
+@pytest.mark.parametrize("name", ["python", "toml", "yaml"])
+def test_what_is_saved_can_be_loaded(name: str) -> None:
+    grammar = dv.Grammar.builtin(name)
+    vocabulary = constraint(name).vocabulary
+    saved = dv.compile(grammar, vocabulary, ahead_of_time=[grammar.samples[0][:80]]).to_bytes()
+    m = dv.Constraint.from_bytes(saved, vocabulary).matcher()
+    for byte in grammar.samples[0].encode():
+        assert m.allows(byte)
+        m.advance(byte)
+    assert m.is_accepting
+
+
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(dv.GrammarError, match=r"no built-in grammar 'cobol'(.|\n)*json"):
         dv.Grammar.builtin("cobol")

@@ -37,13 +37,15 @@ def with_columns(yaml: Rules) -> Rules:
     """
     rules = {name: expr for name, expr in yaml.rules.items() if name != "_line"}
     terminals = {name: each for name, each in yaml.terminals.items() if name != "_BLOCK"}
-    begin = parse_regex(rf"{_EMPTY_LINES}(?:--- *(?:(?<= )#{_CHAR}*)?\n)?{_EMPTY_LINES}")
+    begin = parse_regex(
+        rf"{_EMPTY_LINES}---\Z|{_EMPTY_LINES}(?:--- *(?:(?<= )#{_CHAR}*)?\n)?{_EMPTY_LINES}(?: *#{_CHAR}*)?"
+    )
     terminals["BEGIN"] = Terminal(And((begin, plus(ANY_CHAR))))
     terminals["DASH"] = Terminal(parse_regex(r"-(?= *(?: #[^\n]*)?(?:\n|\Z))"))
     for width in _WIDTHS:
         terminals[_dash(width)] = Terminal(parse_regex(rf"- {{{width}}}(?=[^ \n#])"))
     for column in range(_COLUMNS + 1):
-        terminals[_line(column)] = Terminal(parse_regex(rf"\n{_EMPTY_LINES} {{{column}}}"))
+        terminals[_line(column)] = Terminal(parse_regex(rf"\n{_EMPTY_LINES} {{{column}}}"), priority=1)
         terminals[_text(column)] = Terminal(parse_regex(_block_scalar(column)))
         rules |= _rules_at(column)
     document = Concat((Ref(_node(0)), optional(Ref(_line(0)))))
