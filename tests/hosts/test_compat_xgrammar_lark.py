@@ -90,9 +90,6 @@ def test_temperatures_of_rules() -> None:
     for wrong in (-0.1, float("nan"), float("inf")):
         with pytest.raises(RuntimeError, match="finite non-negative"):
             xgr.GrammarMatcher(compiled, default_temperature=wrong)
-    captured = xgr.Grammar.from_lark('start[capture]: "a"')
-    with pytest.raises(RuntimeError, match="captures"):
-        xgr.GrammarMatcher(xgr.GrammarCompiler(INFO).compile_grammar(captured)).get_captures()
 
 
 def test_tokens_that_are_forced() -> None:
@@ -202,3 +199,19 @@ def test_builders_of_models() -> None:
 def test_lark_in_a_structural_tag() -> None:
     tag = {"type": "structural_tag", "format": {"type": "grammar", "grammar": "start: %json true", "syntax": "lark"}}
     assert accepts(xgr.Grammar.from_structural_tag(xgr.StructuralTag.from_json(tag)), "[1]")
+
+
+def test_captures() -> None:
+    text = 'start[capture="all"]: "a" part "c"\npart[capture, stop="b", stop_capture="end"]: /a*/'
+    one = xgr.GrammarMatcher(xgr.GrammarCompiler(INFO).compile_grammar(xgr.Grammar.from_lark(text)))
+    assert one.accept_token(2) and one.accept_string("a") and one.get_captures() == []
+    other = one.fork()
+    assert one.accept_token(3) and one.accept_token(5)
+    assert one.get_captures() == [("part", b"a"), ("end", b"b"), ("all", b"aac")]
+    assert one.accept_token(1) and one.is_terminated() and ("all", b"aac") in one.get_captures()
+    one.rollback(2)
+    assert ("all", b"aac") not in one.get_captures() and other.get_captures() == []
+    one.reset()
+    assert one.get_captures() == []
+    with pytest.raises(RuntimeError, match="deduplicate"):
+        one.get_captures(deduplicate=False)

@@ -147,6 +147,7 @@ class GrammarMatcher:
         ends = [] if terminate_without_stop_token else override_stop_tokens
         with runtime_errors():
             self._matcher = compiled_grammar.constraint(ends).matcher()
+        self._taken: list[int | bytes] = []  # step by step
         self._temperature = None if default_temperature is None else float(default_temperature)
         if self._temperature is not None and not 0 <= self._temperature < math.inf:
             raise RuntimeError("default_temperature must be a finite non-negative number")
@@ -157,6 +158,7 @@ class GrammarMatcher:
         """Takes a token. False, and nothing has changed, if it is not allowed."""
         try:
             self._matcher.advance(token_id)
+            self._taken.append(int(token_id))
         except TokenRejectedError:
             if debug_print:
                 self._show(f"token {token_id} is refused")
@@ -174,6 +176,7 @@ class GrammarMatcher:
             return False
         try:
             self._matcher.advance_bytes(data)
+            self._taken.append(data)
         except TokenRejectedError:
             if debug_print:
                 self._show(f"{data!r} is refused")
@@ -314,18 +317,26 @@ class GrammarMatcher:
         """
         with runtime_errors():
             self._matcher.rollback(num_tokens)
+        del self._taken[len(self._taken) - num_tokens :]
 
     def get_captures(self, *, deduplicate: bool = True) -> list[tuple[str, bytes]]:
-        """Nothing.
+        """What the captured rules of the grammar matched so far, each as soon as it is complete whatever follows.
 
         Raises:
-            RuntimeError: the grammar names captures, which are not recorded.
+            RuntimeError: `deduplicate` is false: other readings than the one that counts are not recorded.
         """
-        grammar = self._matcher.constraint.grammar
-        if grammar is not None and grammar.captures:
-            problem = f"captures ({', '.join(dict.fromkeys(grammar.captures.values()))}) are not recorded here"
-            raise RuntimeError(problem) from UnsupportedFeatureError("capture", problem)
-        return []
+        if not deduplicate:
+            problem = "captures of readings that do not count are not recorded. Leave `deduplicate` out."
+            raise RuntimeError(problem) from UnsupportedFeatureError("deduplicate", problem)
+        matcher = self._matcher
+        taken = self._taken[:-1] if matcher.is_finished and not self._without_stop else self._taken
+        spelled = self._tokenizer_info.spelled
+        with runtime_errors():
+            text: Any = b"".join([spelled(part) if isinstance(part, int) else part for part in taken])
+            if all(isinstance(part, int) for part in taken):
+                text = taken
+            found = matcher.constraint.captures(text, is_whole=matcher.is_accepting)  # type: ignore[attr-defined]
+        return [(name, part.encode("utf-8", "surrogateescape")) for name, part in found.listed]
 
     def is_terminated(self) -> bool:
         """A stop token was accepted; or, without stop tokens, the text is complete."""
@@ -340,11 +351,12 @@ class GrammarMatcher:
     def reset(self) -> None:
         """Goes back to the beginning."""
         self._matcher.reset()
+        self._taken.clear()
 
     def fork(self) -> GrammarMatcher:
         """A second matcher at the same place. Cost: constant."""
         copy = GrammarMatcher.__new__(GrammarMatcher)
-        copy.__dict__ |= self.__dict__ | {"_matcher": self._matcher.fork()}
+        copy.__dict__ |= self.__dict__ | {"_matcher": self._matcher.fork(), "_taken": [*self._taken]}
         return copy
 
     @property

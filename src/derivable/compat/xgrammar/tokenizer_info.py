@@ -246,6 +246,10 @@ class TokenizerInfo:
             self._vocabularies[eos] = known
         return known
 
+    def spelled(self, token_id: int) -> bytes:
+        """The bytes of a token; of a special one, its name."""
+        return self._decoded[token_id] if token_id < len(self._decoded) else b""
+
     @cached_property
     def ordinary_tokens(self) -> OrdinaryTokens:
         """The tokens of text, by what they spell."""
