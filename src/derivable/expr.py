@@ -302,10 +302,8 @@ class Members:
 class Special:
     """One token of the vocabulary, by its name (``"<|end|>"``) or id: a special one, or one of text taken as a whole.
 
-    Not `negated`, and with some in `also`: any one of them all. `negated`: any one token of text but this and those in
-    `also`. Special tokens and ends of sequence stay out, unless it is the `whole` vocabulary that is meant: otherwise
-    they are allowed only where they are named. Never matched by bytes; it may stand in rules, or be all of a
-    `Terminal`.
+    Not `negated`: this one, or one in `also`. `negated`: any token of text but these; of the `whole` vocabulary but
+    these. Special ones and ends of sequence are otherwise allowed only where they are named. Never matched by bytes.
     """
 
     token: str | int

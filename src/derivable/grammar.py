@@ -45,6 +45,7 @@ class Grammar(Combining):
             keywords that are nearly one, keywords of other drafts, unknown formats.
         shapes: of rules, what they are in trees (`Constraint.parse`).
         captures: of rules and terminals whose texts are captured, the names (`Constraint.captures`).
+        hidden: terminals whose text captures around them leave out.
         parts: of rules and terminals, another grammar of their texts, by which parts of them are captured.
     """
 
