@@ -368,7 +368,7 @@ class Grammar(Combining):
 
         Args:
             name: of the language.
-            version: of Python. In the fields of format strings `"3.12"` allows the quotation marks that are around them,
+            version: of Python. In the fields of format strings `"3.12"` allows the quotation marks that surround them,
                 `"3.11"` neither these nor the end of a line, and `None` no such marks, but the end of a line.
 
         Raises:

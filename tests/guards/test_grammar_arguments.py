@@ -36,6 +36,7 @@ TEXTS: dict[str, Call] = {
     "from_lark-lexing": lambda x: dv.Grammar.from_lark('start: "a"', lexing=x or 1),
     "from_lark-dialect": lambda x: dv.Grammar.from_lark('start: "a"', dialect=x or 1),
     "from_lark-profile": lambda x: dv.Grammar.from_lark("start: %json true", profile=x),
+    "capture": lambda x: GRAMMAR.capture(x),
     "with_lexing": lambda x: GRAMMAR.with_lexing(x),
     "builtin": lambda x: dv.Grammar.builtin(x),
     "from_choices-item": lambda x: dv.Grammar.from_choices(["a", x]),
