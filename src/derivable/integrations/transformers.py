@@ -113,6 +113,8 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
     ) -> None:
         self.constraints = _constraints(constraint)
         self.temperature = number("temperature", temperature, 0)
+        if not self.temperature:
+            raise ArgumentError("temperature", "more than 0; without sampling leave it out", temperature)
         if prompt_length is not None and prompt_length < 0:
             raise MatcherError(f"prompt_length={prompt_length} is negative. Give the width of input_ids, or nothing.")
         self.constraint = next(each for each in self.constraints if each is not None)
