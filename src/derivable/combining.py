@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .limits import Limits
 from .rules import MOST_TOKENS, Lexing, Rules, SpecialTokens
-from .support.arguments import instance, integer, items, texts
+from .support.arguments import instance, integer, items, number, texts
 from .support.caches import remembered, text_of
 from .values.reader import Reader
 
@@ -399,6 +399,35 @@ class Combining(Rules):
         bounds = most if isinstance(most, Mapping) else {self.start: most}
         checked = {name: integer(f"max_tokens of {name!r:.80}", each, 1, MOST_TOKENS) for name, each in bounds.items()}
         return self.of(with_max_tokens(self, checked))
+
+    def with_temperature(self, temperature: float | Mapping[str, float]) -> Self:
+        """The same texts, of which a part is sampled with a temperature of its own: `Matcher.temperature` tells it
+        while the part is written, and `generate` and `transformers` heed it. Masks do not change.
+
+        Args:
+            temperature: that of the whole, as a part of what this grammar becomes a part of; or those of rules or
+                terminals, by their names. A rule in such a rule has the same, unless it has its own.
+
+        Raises:
+            ArgumentError: not a finite number of 0 or more.
+            GrammarError: there is no such rule.
+            UnsupportedFeatureError: a rule of a grammar with indentation.
+
+        Cost: the rules.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = "I think: " + dv.Grammar.from_regex("[a-z ]+").with_temperature(1.2) + "."
+            >>> vocab = dv.Vocabulary.from_bytes([b"I think: ", b"so", b".", None], eos=[3])
+            >>> m = dv.compile(grammar, vocab).matcher()
+            >>> m.temperature, m.advance(0), m.temperature, m.advance(1), m.advance(2), m.temperature
+            (None, None, 1.2, None, None, None)
+        """
+        from .frontends.temperatures import with_temperatures
+
+        given = temperature if isinstance(temperature, Mapping) else {self.start: temperature}
+        checked = {name: number(f"temperature of {name!r:.80}", each, 0) for name, each in given.items()}
+        return self.of(with_temperatures(self, checked))
 
     def __add__(self, other: Rules | str) -> Self:
         return self.concatenate(self, other) if isinstance(other, Rules | str) else NotImplemented

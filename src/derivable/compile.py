@@ -219,10 +219,7 @@ def _compile(
     inner = _compile_inner(grammar_of_tokens, vocabulary, lookahead, limits)
     texts = {language: each._inner_texts(language.encoding) for language, each in inner.items()}
     lowered = lower(grammar_of_tokens, limits, texts)
-    references = []
-    for symbol, named in lowered.references:
-        ids: list[str | int] = [*token_ids(named, vocabulary)] or [""]
-        references.append((symbol, Special(ids[0], named.negated, tuple(ids[1:]))))
+    references = [(symbol, _by_id(named, vocabulary)) for symbol, named in lowered.references]
     if references:
         lowered = replace(lowered, references=references)
     values: Values = "json" if grammar.reader is not None and grammar.reader.is_json else "text"
@@ -231,6 +228,19 @@ def _compile(
     constraint = Constraint(plan, vocabulary, grammar, without, languages)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
     return constraint
+
+
+def _by_id(named: Special, vocabulary: Vocabulary) -> Special:
+    """The same tokens by their ids."""
+    ids = token_ids(named, vocabulary)
+    negated = named.negated and not named.whole
+    if named.negated and named.whole:
+        ids = sorted({*range(vocabulary.size)}.difference(ids))
+        if not ids:
+            raise VocabularyError(
+                f"the grammar names any token but all {vocabulary.size:,} of the vocabulary. Leave some of them out."
+            )
+    return Special(ids[0] if ids else "", negated, tuple(ids[1:]))
 
 
 def _compile_inner(

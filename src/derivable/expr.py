@@ -302,13 +302,14 @@ class Members:
 class Special:
     """One token of the vocabulary, by its name (``"<|end|>"``) or id: a special one, or one of text taken as a whole.
 
-    `negated`: any one token of text but this and those in `also`. Special tokens and ends of sequence stay out: they
-    are allowed only where they are named. Never matched by bytes; it may stand in rules, or be all of a `Terminal`.
+    Not `negated`: this one, or one in `also`. `negated`: any token of text but these; of the `whole` vocabulary but
+    these. Special ones and ends of sequence are otherwise allowed only where they are named. Never matched by bytes.
     """
 
     token: str | int
     negated: bool = False
     also: tuple[str | int, ...] = ()
+    whole: bool = False
 
     @property
     def tokens(self) -> tuple[str | int, ...]:

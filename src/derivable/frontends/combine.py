@@ -52,6 +52,7 @@ class Joined:
         self.shapes: dict[str, Shape] = {}
         self.captures: dict[str, str] = {}
         self.parts: dict[str, Rules] = {}
+        self.hidden: dict[str, None] = {}
         self._starts: dict[int, tuple[Rules, Ref]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -74,10 +75,12 @@ class Joined:
             known = self._starts[id(operand)] = (operand, added)
         return known[1]
 
-    def terminal(self, expr: Expr, name: str | None = None, max_tokens: int | None = None) -> Ref:
+    def terminal(
+        self, expr: Expr, name: str | None = None, max_tokens: int | None = None, temperature: float | None = None
+    ) -> Ref:
         """A terminal of this language; the same one for equal languages of one name."""
         name = name or show(expr, 60)
-        terminal = Terminal(expr, max_tokens=max_tokens)
+        terminal = Terminal(expr, max_tokens=max_tokens, temperature=temperature)
         if self.terminals.get(name) != terminal:
             name = self._fresh(name)
             self.terminals[name] = terminal
@@ -96,7 +99,7 @@ class Joined:
         relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
         return Rules.of_known_names(
             *(self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order),
-            *(tuple(self.warnings), self.shapes, self.captures, self.parts),
+            *(tuple(self.warnings), self.shapes, self.captures, self.parts, tuple(self.hidden)),
         )
 
     def _fresh(self, name: str) -> str:
@@ -112,7 +115,16 @@ class Joined:
         """A grammar that is cut into lexemes by itself, as one terminal; or what stands for its texts."""
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         self.warnings.update(dict.fromkeys(grammar.warnings))
-        return self.terminal(Embedded(grammar, encoding))
+        heard = {each.temperature for name, each in grammar.terminals.items() if name not in grammar.ignore}
+        if len(heard) > 1:
+            raise UnsupportedFeatureError(
+                "temperature",
+                "a grammar that is cut into lexemes by itself, or encoded, is one terminal to the grammar around it, "
+                "and has one temperature",
+                source=grammar.source,
+                hint="Give the temperature to the whole: `grammar.with_temperature(0.7)`.",
+            )
+        return self.terminal(Embedded(grammar, encoding), temperature=next(iter(heard), None))
 
     def _add(self, grammar: Rules) -> Ref:
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
@@ -151,6 +163,7 @@ class Joined:
         self.shapes.update({names.get(name, name): shape for name, shape in grammar.shapes.items()})
         self.captures.update({names.get(name, name): capture for name, capture in grammar.captures.items()})
         self.parts.update({names.get(name, name): parts for name, parts in grammar.parts.items()})
+        self.hidden.update(dict.fromkeys(names.get(name, name) for name in grammar.hidden))
 
     def _means_the_same(self, grammar: Rules, terminal: str) -> bool:
         """Here as in the grammar."""

@@ -39,8 +39,8 @@ _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "
 
 
 _OF_LLGUIDANCE = (
-    "Lark has no attributes in brackets, %json, %regex or <tokens> in rules: that is llguidance's dialect. Build these "
-    "parts by themselves (`Grammar.from_json_schema`, `Grammar.free_text`), and put them together with `+` and `|`."
+    "Lark has no attributes in brackets, %json, %regex or <tokens> in rules: that is llguidance's dialect, which "
+    '`dialect="llguidance"` reads. Templates, priorities and %declare are Lark\'s alone.'
 )
 
 

@@ -20,7 +20,16 @@ from .reasoning import with_most_tokens
 from .structural_tag import grammar_from_structural_tag, rules_of_schema
 from .tool_families import Family, family_of
 
-__all__ = ["Reasoning", "Relax", "Tool", "ToolForms", "grammar_from_tools", "named", "read_tools"]
+__all__ = [
+    "Reasoning",
+    "Relax",
+    "Tool",
+    "ToolForms",
+    "format_of_tools",
+    "grammar_from_tools",
+    "named",
+    "read_tools",
+]
 
 Reasoning = Literal["auto"] | bool
 Relax = Sequence[str] | Mapping[str, Sequence[str]]
@@ -118,6 +127,26 @@ def grammar_from_tools(
     made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas=forms.schemas)
     object.__setattr__(made, "relaxed", forms.relaxed)  # PERF: it was made here, and need not be checked again
     return made
+
+
+def format_of_tools(
+    tools: Sequence[Tool], model: str, choice: str, reasoning: Reasoning, *, single: bool = False
+) -> dict[str, Any]:
+    """What a model may write when it may call functions, as a format of structural tags.
+
+    Args:
+        choice: `auto`, `required` or `none`.
+        single: there is one call at most.
+
+    Raises:
+        GrammarError: no form of calls is known for the model.
+    """
+    family, known = family_of(model), list(tools)
+    key = _format(family, choice if known else "none", reasoning, single)
+    arguments = {tool.name: _arguments(family, tool, []) for tool in known}
+    made: dict[str, Any] = _filled(family.formats[key], _places(family, known, arguments, single))
+    before = family.reasoning.get(str(reasoning).lower())
+    return made if before is None else {"type": "sequence", "elements": [before, made]}
 
 
 class ToolForms:

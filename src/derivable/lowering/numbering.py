@@ -56,6 +56,7 @@ class Lowered:
         indentation: symbols and settings, as the kernel takes them.
         distinct: symbols of the terminals that open arrays of distinct items.
         max_tokens: symbols of the terminals whose lexemes may lie in so many tokens, and the number.
+        temperatures: symbols of the terminals that say how they are sampled, and the temperature.
         tallies: what objects ask of their members together, and the roles of symbols in them.
     """
 
@@ -72,6 +73,7 @@ class Lowered:
     tallies: Tallies | None = None
     words: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
     languages: tuple[tuple[int, Embedded], ...] = ()
+    temperatures: tuple[tuple[int, float], ...] = ()
 
 
 class InnerTexts(NamedTuple):
@@ -146,6 +148,7 @@ class _Lowering:
             max_tokens=self._max_tokens(),
             tallies=lower_tallies(self.grammar, self.terminals),
             languages=tuple(self.languages),
+            temperatures=self._temperatures(),
         )
 
     def _max_tokens(self) -> tuple[tuple[int, int], ...]:
@@ -153,6 +156,13 @@ class _Lowering:
         named = {symbol for symbol, _ in self.references}
         symbols = [(self.terminals[name], most) for name, most in bounds.items() if most and name in self.terminals]
         return tuple([(symbol, most) for symbol, most in symbols if symbol not in named])
+
+    def _temperatures(self) -> tuple[tuple[int, float], ...]:
+        terminals = self.grammar.terminals.items()
+        known = [
+            (self.terminals.get(name), each.temperature) for name, each in terminals if each.temperature is not None
+        ]
+        return tuple([(symbol, float(value)) for symbol, value in known if symbol is not None])
 
     def _indentation(self, automata: list[Recognizer], start: int) -> tuple[LoweredIndentation | None, int]:
         symbols = {name: symbol for name, symbol in self.terminals.items() if isinstance(name, str)}

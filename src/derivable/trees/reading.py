@@ -56,6 +56,11 @@ class Captures(Mapping[str, str]):
         self._found = list(found)
         self._last = dict(self._found)
 
+    @property
+    def listed(self) -> list[tuple[str, str]]:
+        """All of them, with their names, in the order in which they end."""
+        return list(self._found)
+
     def all(self, name: str) -> list[str]:
         """All of one name, in the order in which they end."""
         return [text for other, text in self._found if other == name]
@@ -114,6 +119,7 @@ class Trees:
         """
         self._whole, self._vocabulary, self._limits, self._inner = grammar, vocabulary, limits, inner
         self.captured = {*grammar.captures, *grammar.parts}
+        self.hidden = frozenset(grammar.hidden)
         self._parts: dict[str, Trees] = {}
         spelled = with_tokens(grammar, vocabulary.special_ids)
         self._joined = grammar.terminals.keys() & spelled.rules.keys()  # literals that have become several tokens
@@ -178,10 +184,10 @@ class Trees:
             each.trees(language.grammar).has_captures for language, each in self._inner.items()
         )
 
-    def captures_within(self, name: str, written: Written, found: list[tuple[str, str]]) -> None:
-        """Adds what is captured in the text of a rule or terminal."""
+    def captures_within(self, name: str, written: Written, shown: str, found: list[tuple[str, str]]) -> None:
+        """Adds what is captured in the text of a rule or terminal; `shown` is what the text is to captures around."""
         if name in self._whole.captures:
-            found.append((self._whole.captures[name], written.text(0, len(written.units))))
+            found.append((self._whole.captures[name], shown))
         if name in self._whole.parts:
             if (parts := self._parts.get(name)) is None:
                 grammar = self._whole.parts[name]
@@ -223,6 +229,7 @@ class _Reader:
     def __init__(self, trees: Trees, written: Written, found: list[tuple[str, str]]) -> None:
         self.trees, self.written, self.found = trees, written, found
         self.bodies = trees._bodies
+        self.hidden: list[tuple[int, int]] = []  # which units captures around them leave out
 
     def node(self, derived: Derived, is_root: bool = False) -> steps.Step[_Node]:
         name, shape = self.bodies.names[derived.rule], self.bodies.shapes[derived.rule]
@@ -256,8 +263,12 @@ class _Reader:
         return Tree(name, made.children, self.written.meta(made.begin, made.end))
 
     def capture(self, name: str, begin: int, end: int) -> None:
-        if name in self.trees.captured:
-            self.trees.captures_within(name, self.written.part(max(0, begin), max(0, end)), self.found)
+        if name not in self.trees.captured:
+            return
+        begin, end = max(0, begin), max(0, end)
+        edges = [begin, *(edge for pair in self.hidden if begin <= pair[0] and pair[1] <= end for edge in pair), end]
+        shown = "".join([self.written.text(*pair) for pair in zip(edges[::2], edges[1::2], strict=True)])
+        self.trees.captures_within(name, self.written.part(begin, end), shown, self.found)
 
     def token(self, name: str, begin: int, end: int) -> Token:
         start, line, column = self.written.place(begin)
@@ -270,6 +281,8 @@ class _Reader:
         terminal = self.trees._cut.terminals.get(name)
         if lexeme.is_whole:
             self.capture(name, lexeme.begin, lexeme.end)
+        if name in self.trees.hidden:
+            self.hidden.append((lexeme.begin, lexeme.end))
         if terminal is not None and isinstance(terminal.expr, Embedded):
             return self.inside(terminal.expr, lexeme)
         return [self.token(name, lexeme.begin, lexeme.end)] if is_kept else []

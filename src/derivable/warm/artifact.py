@@ -12,6 +12,7 @@ index in the kernel. Bounds are not in a file: they are the loader's.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Plan", "Values", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 21
+VERSION = 22
 _PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
@@ -115,6 +116,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "indentation": plan.lowered.indentation,
         "distinct": plan.lowered.distinct,
         "max_tokens": plan.lowered.max_tokens,
+        "temperatures": plan.lowered.temperatures,
         "tallies": plan.lowered.tallies,
         "index": len(plan.index),
         "splits": len(plan.splits),
@@ -192,6 +194,11 @@ def _or_none(shape: Any) -> Callable[[Any, str], None]:
     return check
 
 
+def _check_temperature(value: Any, where: str) -> None:
+    if type(value) is not float or not 0 <= value < math.inf:
+        raise ValueError(f"{where}: {value!r:.40} is no temperature")
+
+
 _COUNT = range(1 << 32)
 _LONG = range(1 << 63)
 _SYMBOL = range(-(1 << 32), 1 << 32)
@@ -215,6 +222,7 @@ _SHAPE: dict[str, Any] = {
     "indentation": _or_none((_COUNT, _COUNT, _COUNT, [_COUNT], [_COUNT], range(1, 1001), bool, bool)),
     "distinct": [_COUNT],
     "max_tokens": [(_COUNT, range(1, 1 << 32))],
+    "temperatures": [(_COUNT, _check_temperature)],
     "tallies": _or_none(
         (
             [([_COUNT], [_COUNT], _LONG, _or_none(_LONG), bool, [[(_COUNT, bool)]])],
@@ -324,6 +332,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: L
         indentation=tuple(header["indentation"]) if header["indentation"] else None,
         distinct=tuple(header["distinct"]),
         max_tokens=tuple([(symbol, most) for symbol, most in header["max_tokens"]]),
+        temperatures=tuple([(symbol, value) for symbol, value in header["temperatures"]]),
         tallies=header["tallies"],
     )
     return Plan(
