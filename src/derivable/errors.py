@@ -163,7 +163,8 @@ class VocabularyError(DerivableError):
 
 
 class ArtifactError(DerivableError):
-    """A saved constraint cannot be loaded: wrong file, format version or vocabulary."""
+    """A saved constraint cannot be loaded: wrong file, format version or vocabulary. Or a matcher cannot be resumed from
+    these bytes."""
 
 
 class ModelError(DerivableError):

@@ -93,6 +93,13 @@ void bind_constraints(nb::module_& m) {
         .def("can_begin", &Constraint::can_begin, nb::call_guard<Call>(),
              "Some token of the vocabulary may come first, or the empty text is complete.")
         .def(
+            "content",
+            [](Constraint& c) {
+                Unlocked unlocked;
+                return c.content();
+            },
+            "A digest of productions and automata, whose numbers are in states of matchers.")
+        .def(
             "give_back",
             [](Constraint& c) {
                 Unlocked unlocked;

@@ -69,6 +69,13 @@ void bind_steps(nb::class_<Matcher>& matcher) {
             nb::arg("constraint"), nb::arg("max_tokens").none() = nb::none())
         .def(
             "__init__",
+            [](Matcher* self, std::shared_ptr<Constraint> constraint, nb::bytes state) {
+                Call call;
+                new (self) Matcher(std::move(constraint), {state.c_str(), state.size()});
+            },
+            nb::arg("constraint"), nb::arg("state"))
+        .def(
+            "__init__",
             [](Matcher* self, const Matcher& other) {
                 Call call;
                 new (self) Matcher(other);
@@ -112,10 +119,21 @@ void bind_steps(nb::class_<Matcher>& matcher) {
                     Call call;
                     ok = self.rollback(uint64_t(count));
                 }
-                if (!ok) throw BadRollback{count, self.length()};
+                if (!ok) throw BadRollback{count, self.steps_back(), self.length()};
             },
             nb::arg("count").none(),
             "Undoes the last `count` steps.\n\nRaises:\n    RollbackError: there are not so many; nothing is undone.")
+        .def(
+            "state",
+            [](Matcher& self) {
+                std::string state;
+                {
+                    Call call;
+                    state = self.to_bytes();
+                }
+                return nb::bytes(state.data(), state.size());
+            },
+            "Where the sequence stands, for a matcher of the same grammar and vocabulary in any process.")
         .def(
             "reset",
             [](Matcher& self) {
