@@ -2,9 +2,10 @@
 
     python benchmarks/resumed.py --tokenizer path/to/tokenizer.json --shared ../shared
 
-Texts are followed token by token: instances of MaskBench's schemas, programs under the built-in grammars, calls of tools.
-At some tokens the state is written, and read in the same constraint (which knows the place) and, once a text, in one that
-was compiled anew (which knows nothing). Times are wall-clock microseconds of one thread; run it on a quiet machine.
+Texts are followed token by token: instances of MaskBench's schemas, programs under the built-in grammars, calls of
+tools. At some tokens the state is written, and read in the same constraint (which knows the place) and, once a text, in
+one that was compiled anew (which knows nothing). Times are wall-clock microseconds of one thread; run it on a quiet
+machine.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -112,11 +113,14 @@ def main() -> None:
     path = str(asked.tokenizer)
     vocabulary, tokenizer = dv.Vocabulary.from_tokenizer_json(path), Tokenizer.from_file(path)
     print(f"# {platform.processor() or platform.machine()}, Python {platform.python_version()}")
-    print("| texts | states | bytes: mean | 99% | max | to_bytes, us: median / 99% | resume | resume in a new constraint |")
+    columns = ("states", "bytes: mean", "99%", "max", "to_bytes, us: median / 99%", "resume", "in a new constraint")
+    print("| texts |", " | ".join(columns), "|")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
-    kinds = {
+    kinds: dict[str, Callable[[], Cases]] = {
         "MaskBench": lambda: of_maskbench(asked.shared, asked.count, profile="spec"),
-        "MaskBench, keys in any order": lambda: of_maskbench(asked.shared, asked.count, profile="spec", key_order="any"),
+        "MaskBench, keys in any order": lambda: of_maskbench(
+            asked.shared, asked.count, profile="spec", key_order="any"
+        ),
         "Python": lambda: of_programs(asked.shared, asked.count // 10, "python"),
         "Java": lambda: of_programs(asked.shared, asked.count // 10, "java"),
         "Go": lambda: of_programs(asked.shared, asked.count // 10, "go"),

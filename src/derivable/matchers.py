@@ -50,7 +50,9 @@ class CanonicalMatcher(Matcher):
         self._past = None
         for token in tokens:
             if not 0 <= token < self._pairs.size:
-                raise ArtifactError(f"the state of a matcher names the token {token}. Give what Matcher.to_bytes() gave.")
+                raise ArtifactError(
+                    f"the state of a matcher names the token {token}. Give what Matcher.to_bytes() gave."
+                )
             self._past = (token, self.length, self._past)
 
     def _kept(self) -> NDArray[np.bool_]:

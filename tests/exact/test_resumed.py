@@ -141,7 +141,10 @@ def check_schemas(seeds: range) -> None:
                     {"type": "object", "properties": objects, "additionalProperties": {"type": "boolean"}},
                 ]
             )
-        options = {"profile": rng.choice(["spec", "practical"]), "key_order": rng.choice(["listed", "preferred", "any"])}
+        options = {
+            "profile": rng.choice(["spec", "practical"]),
+            "key_order": rng.choice(["listed", "preferred", "any"]),
+        }
         try:
             grammar = dv.Grammar.from_json_schema(schema, **options)
             travels(grammar, bytes_and_words(), rng, 40, rng.choice([None, None, rng.randint(10, 60)]))
@@ -193,7 +196,9 @@ KINDS = {
     "looks": lambda: dv.Grammar.from_lark(LOOKING),
     "looks, all compete": lambda: dv.Grammar.from_lark(LOOKING, lexing="basic"),
     "bounded parts": lambda: dv.Grammar.from_regex("[ab]{1,9}").with_max_tokens(4) + dv.Grammar.from_regex("c.*"),
-    "long lists of words": lambda: dv.Grammar.from_choices([f"{word} {n}" for word in ("aa", "ab") for n in range(500)]),
+    "long lists of words": lambda: dv.Grammar.from_choices(
+        [f"{word} {n}" for word in ("aa", "ab") for n in range(500)]
+    ),
     "a language as a string": lambda: (
         dv.Grammar.from_regex("a*") + dv.Grammar.builtin("python").encoded("json") + dv.Grammar.from_regex("b+")
     ),
@@ -277,7 +282,9 @@ def test_other_processes_with_other_hashes(tmp_path: Path) -> None:
     states: dict[str, list[tuple[str, str]]] = {}
     wanted: dict[str, list[list[list[int]]]] = {}
     for name, text in TEXTS.items():
-        grammar = dv.Grammar.builtin(name) if name == "python" else dv.Grammar.from_json_schema(COUNTED, key_order="any")
+        grammar = (
+            dv.Grammar.builtin(name) if name == "python" else dv.Grammar.from_json_schema(COUNTED, key_order="any")
+        )
         constraint = dv.compile(grammar, vocabulary)
         constraint.save(tmp_path / name)
         matcher, masks = constraint.matcher(), list[list[int]]()

@@ -3,11 +3,12 @@ when nobody else is there.
 
     python tests/support/scheduler.py --schedules 1000000 --seed 0
 
-A request is a grammar, perhaps a budget, and a number. Its model takes of the tokens that are allowed one that depends on
-that number and the position in the text alone, so its text is known beforehand (`plain_text`). The scheduler then serves
-several requests at once: batches that change from step to step, drafts and trees of drafts of which a part is accepted,
-masks asked for before the token of the step before is known, preemption (a matcher becomes bytes, and goes on in another
-constraint), forks, requests that are cancelled, grammars compiled meanwhile, tables that are freed, and threads.
+A request is a grammar, perhaps a budget, and a number. Its model takes of the tokens that are allowed one that depends
+on that number and the position in the text alone, so its text is known beforehand (`plain_text`). The scheduler then
+serves several requests at once: batches that change from step to step, drafts and trees of drafts of which a part is
+accepted, masks asked for before the token of the step before is known, preemption (a matcher becomes bytes, and goes on
+in another constraint), forks, requests that are cancelled, grammars compiled meanwhile, tables that are freed, and
+threads.
 """
 
 from __future__ import annotations
@@ -51,7 +52,23 @@ GRAMMARS: dict[str, Callable[[], dv.Grammar]] = {
 BUDGETED = ("brackets", "schema")
 """Those whose masks with a budget depend on nothing that was asked before."""
 
-WORDS = (b'"n"', b'": ', b'{"', b'["', b'",', b"],", b"yes", b"per", b"12", b"\n  ", b"if ", b"x = ", b"+1", b'\\"', b"}}")
+WORDS = (
+    b'"n"',
+    b'": ',
+    b'{"',
+    b'["',
+    b'",',
+    b"],",
+    b"yes",
+    b"per",
+    b"12",
+    b"\n  ",
+    b"if ",
+    b"x = ",
+    b"+1",
+    b'\\"',
+    b"}}",
+)
 
 
 @cache
@@ -199,9 +216,7 @@ class Schedule:
             texts = plain_forks(Request(request.grammar, request.number, request.max_tokens, tuple(begun)), text)
             forks = [(position, number, other) for (position, number), other in zip(begun, texts)]
             where = constraint(request.grammar, self.rng.randrange(2))
-            self.running.append(
-                Text(request, request.number, text, where.matcher(request.max_tokens), forks=forks)
-            )
+            self.running.append(Text(request, request.number, text, where.matcher(request.max_tokens), forks=forks))
 
     def _disturb(self) -> None:
         """What happens between steps."""
@@ -264,9 +279,7 @@ class Schedule:
             each.forks.remove(fork)
             assert each.matcher is not None
             _, number, expected = fork
-            self.running.append(
-                Text(each.request, number, expected, each.matcher.fork(), tokens=list(each.tokens))
-            )
+            self.running.append(Text(each.request, number, expected, each.matcher.fork(), tokens=list(each.tokens)))
 
     def _matcher(self, each: Text) -> dv.Matcher:
         assert each.matcher is not None
@@ -405,7 +418,8 @@ def main() -> None:
             print(f"schedule {seed} failed", flush=True)
             raise
         done, cancelled, ran = done + schedule.done, cancelled + schedule.cancelled, ran + 1
-    print(f"{ran:,} schedules, {done:,} texts as they are alone, {cancelled:,} cancelled, {time.monotonic() - begin:.0f} s")
+    took = time.monotonic() - begin
+    print(f"{ran:,} schedules, {done:,} texts as they are alone, {cancelled:,} cancelled, {took:.0f} s")
 
 
 if __name__ == "__main__":

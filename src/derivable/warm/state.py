@@ -1,10 +1,10 @@
 """The bytes of `Matcher.to_bytes`: what stands around the state that the kernel writes.
 
-    1 byte   version
-    8 bytes  what the state is bound to: grammar, vocabulary and options, as a digest
-    4 bytes  checksum of what follows
-    1 byte   number of last tokens, 4 bytes each (where only the tokenizer's own tokenization is allowed)
-    the rest the state (docs/design/matching.md, "State that travels")
+1 byte   version
+8 bytes  what the state is bound to: grammar, vocabulary and options, as a digest
+4 bytes  checksum of what follows
+1 byte   number of last tokens, 4 bytes each (where only the tokenizer's own tokenization is allowed)
+the rest the state (docs/design/matching.md, "State that travels")
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def unwrapped(data: bytes, bound_to: bytes) -> tuple[list[int], bytes]:
     version, bound, checksum = _HEAD.unpack_from(data)
     if version != VERSION:
         raise ArtifactError(
-            f"the state of a matcher in format {version}, but this version of Derivable reads {VERSION}. Use one version "
-            "on all machines, or begin the text anew there."
+            f"the state of a matcher in format {version}, but this version of Derivable reads {VERSION}. Use one "
+            "version on all machines, or begin the text anew there."
         )
     if bound != bound_to:
         raise ArtifactError(
-            "the state is of a matcher of another constraint: another grammar, vocabulary or option, or another version "
-            "of Derivable. Compile here what was compiled there, or load it from what Constraint.save() wrote there."
+            "the state is of a matcher of another constraint: another grammar, vocabulary or option, or another "
+            "version of Derivable. Compile here what was compiled there, or load what Constraint.save() wrote there."
         )
     rest = data[_HEAD.size :]
     if crc32(rest) != checksum:
