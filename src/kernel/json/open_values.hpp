@@ -16,6 +16,14 @@ namespace derivable {
 
 inline uint64_t hash_of(std::string_view text) { return mix(std::hash<std::string_view>()(text)); }
 
+inline ValueRef finished(JsonValue v) {
+    uint64_t h = mix(uint64_t(v.kind) + 1) ^ hash_of(v.text);
+    for (const ValueRef& item : v.items) h = mix(h ^ item->hash) + 1;
+    for (const auto& [key, value] : v.members) h = mix(mix(h ^ hash_of(key)) ^ value->hash) + 2;
+    v.hash = h;
+    return std::make_shared<const JsonValue>(std::move(v));
+}
+
 // A value in the order in which its text is written: its kind, then a number with its sign and whether it is below 1, the others as they are. Of
 // arrays and objects the hash.
 inline std::string index_text(const JsonValue& v) {

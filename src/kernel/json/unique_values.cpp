@@ -15,14 +15,6 @@ namespace {
 using Kind = JsonValue::Kind;
 constexpr uint32_t kMaxDepth = 2'000;  // values are compared and freed recursively
 
-ValueRef finished(JsonValue v) {
-    uint64_t h = mix(uint64_t(v.kind) + 1) ^ hash_of(v.text);
-    for (const ValueRef& item : v.items) h = mix(h ^ item->hash) + 1;
-    for (const auto& [key, value] : v.members) h = mix(mix(h ^ hash_of(key)) ^ value->hash) + 2;
-    v.hash = h;
-    return std::make_shared<const JsonValue>(std::move(v));
-}
-
 // The text of a string without half a pair at its end.
 std::string_view without_high_surrogate(std::string_view text) {
     if (text.size() >= 3 && uint8_t(text[text.size() - 3]) == 0xED && uint8_t(text[text.size() - 2]) >= 0xA0 &&

@@ -102,6 +102,8 @@ class Writing {
     bool close();
     void end_key();
     void judge();
+    void read_frame(PackedReader& in);
+    void read_place(PackedReader& in);
 
     FrameRef top_;
     Mode mode_ = Mode::kBefore;

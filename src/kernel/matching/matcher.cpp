@@ -70,7 +70,7 @@ Standing Matcher::start() {
 Matcher::Matcher(std::shared_ptr<Constraint> constraint, std::string_view state)
     : constraint_(std::move(constraint)),
       max_tokens_(kNoBudget) {
-    constexpr uint64_t kOfByte = 2'000, kMostSteps = 1u << 31;  // work
+    constexpr uint64_t kOfByte = 200, kMostSteps = 1u << 31;  // work
     Operation operation(constraint_->access(), constraint_->limits().max_step_work + kOfByte * state.size());
     PackedReader in(state);
     Standing now;
