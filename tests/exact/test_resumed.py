@@ -402,7 +402,7 @@ def grammars_to_be_lied_to() -> Iterator[dv.Grammar]:
 def states_of(number: int) -> tuple[dv.Constraint, tuple[bytes, ...]]:
     """A constraint, and states of a walk."""
     grammar = list(grammars_to_be_lied_to())[number]
-    constraint = dv.compile(grammar, bytes_and_words(), limits=dv.Limits(max_step_work=200_000))
+    constraint = dv.compile(grammar, bytes_and_words())
     rng, states = random.Random(number), list[bytes]()
     for budget in (None, 300):
         try:
