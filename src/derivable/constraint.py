@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import _kernel
@@ -21,6 +22,7 @@ from .support.arguments import file_path, instance
 from .vocabulary import Vocabulary
 from .warm.ahead import Situations, fill, follow, literals_of, rehearse, wanted
 from .warm.artifact import Plan, packed, read, unpacked, write
+from .warm.state import binding, content_of
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -123,6 +125,38 @@ class Constraint(CompiledGrammar):
         if self.canonical:
             return CanonicalMatcher(self, max_tokens)
         return PrefetchingMatcher(self, max_tokens) if self.prefetches else Matcher(self, max_tokens)
+
+    def resume(self, data: bytes) -> Matcher:
+        """A matcher where another one stood when it was asked for `to_bytes`: in this process or any other, on this
+        machine or any other, under this grammar compiled for this vocabulary, or loaded.
+
+        All that decides what may follow is there: masks, what is left of a budget, what is forced and explained are
+        the other's. It can be rolled back to where it was resumed, and `reset` to the start of the text.
+
+        The bytes may come from anywhere: what they say is checked, but for how a budget stands. A forged state can
+        stand where no text leads to, and be told that more tokens suffice than do.
+
+        Raises:
+            ArtifactError: these are no bytes of `to_bytes`, they are damaged, of another version of Derivable, or of
+                another grammar, vocabulary or option.
+            LimitError: they take more than the constraint's limits allow.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"[", b"]", b",", b"1", None], eos=[4])
+            >>> grammar = dv.Grammar.from_gbnf('root ::= "[" root ("," root)* "]" | "1"')
+            >>> matcher = dv.compile(grammar, vocab).matcher()
+            >>> for token in (0, 0, 3): matcher.advance(token)
+            >>> data = matcher.to_bytes()  # send it to where the request goes on
+            >>> other = dv.compile(grammar, vocab).resume(data)
+            >>> other.length, other.allowed_tokens().tolist(), len(data) < 50
+            (3, [1, 2], True)
+
+        Cost: some microseconds; where the constraint is new, also those of the parser's states that the text stands on.
+        """
+        instance("data", data, bytes, "what Matcher.to_bytes() gave")
+        kind: type[Matcher] = PrefetchingMatcher if self.prefetches else Matcher
+        return (CanonicalMatcher if self.canonical else kind)._resumed(self, data)
 
     def canonically(self) -> Constraint:
         """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
@@ -283,7 +317,20 @@ class Constraint(CompiledGrammar):
         if self._inner:
             languages = tuple([(symbol, key, each._to_save()) for symbol, key, each in self._inner])
             self._plan = replace(self._plan, languages=languages)
+        if not self._plan.content:
+            self._plan = replace(self._plan, content=self._content)
         return self._plan
+
+    @cached_property
+    def _content(self) -> str:
+        """A digest of what numbers in states of matchers refer to, the vocabulary apart."""
+        inner = [(symbol, key, each._content) for symbol, key, each in self._inner]
+        return self._plan.content or content_of(self._plan, self._kernel.content(), inner)
+
+    @property
+    def _binding(self) -> bytes:
+        """What states of its matchers are bound to."""
+        return binding(self._content, self.vocabulary.fingerprint, self.canonical)
 
     def _sentences(self) -> Iterator[list[bytes | int]]:
         """Some that models are likely to write. Of programs, texts would have to be given."""

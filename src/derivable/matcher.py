@@ -15,10 +15,12 @@ from .errors import ArgumentError, LimitError, TokenRejectedError
 from .support.arguments import LARGEST, instance, integer, items
 from .values.reader import JSON, Reader
 from .warm.prefetch import prefetcher
+from .warm.state import unwrapped, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
     from .grammar import Grammar
     from .index.view import Index
@@ -80,6 +82,10 @@ class CompiledGrammar(ABC):
     @abstractmethod
     def matcher(self, max_tokens: int | None = None) -> Matcher:
         """A matcher at the start of the text; `Constraint.matcher` says more."""
+
+    @property
+    @abstractmethod
+    def _binding(self) -> bytes: ...
 
     @property
     def reader(self) -> Reader | None:
@@ -215,6 +221,43 @@ class Matcher(_kernel.Matcher):
     def fork(self) -> Matcher:
         """A second matcher at the same place, sharing the past. Cost: constant."""
         return type(self)(self)
+
+    def to_bytes(self) -> bytes:
+        """Where this matcher stands, for `Constraint.resume` in any process: all that decides what may follow, and
+        what is left of its budget; not the text, nor the way back.
+
+        The bytes belong to the grammar, the vocabulary and the options that the constraint was compiled with. Matchers
+        are not pickled: pickle these bytes, and send the constraint once (it can be pickled, and saved).
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
+            >>> constraint = dv.compile(dv.Grammar.from_regex("(ab)+"), vocab)
+            >>> matcher = constraint.matcher()
+            >>> matcher.advance(0)
+            >>> constraint.resume(matcher.to_bytes()).allowed_tokens().tolist()
+            [1]
+
+        Cost: some microseconds; usually 30 to 200 bytes. Each open bracket, block or rule takes two or three, each of
+        the values that a list must not repeat its length.
+        """
+        return wrapped(self.constraint._binding, self._past_tokens(), self.state())
+
+    @classmethod
+    def _resumed(cls, constraint: CompiledGrammar, data: bytes) -> Self:
+        tokens, state = unwrapped(data, constraint._binding)
+        matcher = cls.__new__(cls)
+        matcher.constraint = constraint
+        _kernel.Matcher.__init__(matcher, constraint._kernel, state=state)
+        matcher._remember(tokens)
+        return matcher
+
+    def _past_tokens(self) -> list[int]:
+        """The last tokens, if what may follow depends on them."""
+        return []
+
+    def _remember(self, tokens: list[int]) -> None:
+        """Takes what `_past_tokens` gave."""
 
     def prefetch(self) -> None:
         """Has the mask computed that will be asked for next, in a thread beside, while the model runs.

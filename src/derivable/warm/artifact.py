@@ -58,6 +58,7 @@ class Plan:
         splits: parser and lexer states, what tokens do in them, and what walks have settled, as the kernel writes them;
             empty under ``scannerless``, where they are the vocabulary's and not the constraint's.
         languages: of the terminals that are other grammars, the symbol, how their texts are encoded, and the plan.
+        content: digest of what numbers in states of matchers refer to, where the plan was saved (`warm.state`).
     """
 
     lowered: Lowered
@@ -70,6 +71,7 @@ class Plan:
     index: bytes = b""
     splits: bytes | memoryview = b""
     languages: tuple[tuple[int, str, Plan], ...] = ()
+    content: str = ""
 
 
 def write(plan: Plan, fingerprint: str, path: Path) -> None:
@@ -121,6 +123,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "index": len(plan.index),
         "splits": len(plan.splits),
         "languages": [[symbol, key, len(saved)] for (symbol, key, _), saved in zip(plan.languages, inner)],
+        "content": plan.content,
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     # PERF: the kernel does not copy splits that lie as its words do.
@@ -233,6 +236,7 @@ _SHAPE: dict[str, Any] = {
     "index": _LONG,
     "splits": _LONG,
     "languages": [(_COUNT, str, _LONG)],
+    "content": str,
 }
 """What a header holds: a type, a range of integers, a list of one shape, words, or places of given shapes (a tuple)."""
 
@@ -346,6 +350,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: L
         index=bytes(blobs[at:ends]),
         splits=blobs[ends:behind],
         languages=languages,
+        content=header["content"],
     )
 
 
