@@ -38,6 +38,8 @@ visited; six longer sentences instead of three took a tenth off p99 of masks (1,
 
 _LARGE = 150  # rules
 
+_ATTEMPTS = 8  # at what is known of a language where its texts begin
+
 _LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
 
 
@@ -422,7 +424,7 @@ class Constraint(CompiledGrammar):
     def _inner_texts(self, key: str) -> InnerTexts:
         """Which texts it has, where it is a language inside another one, in an encoding (or ``""``)."""
         matcher = self.matcher()
-        while True:
+        for attempt in range(_ATTEMPTS):
             try:
                 is_empty = matcher.is_accepting and (not key or encoding(key).may_be_empty)
                 # PERF: bytes are asked for first; the first mask of a programming language takes milliseconds.
@@ -431,8 +433,9 @@ class Constraint(CompiledGrammar):
                 allowed = set(matcher.allowed_tokens().tolist())
                 return InnerTexts(is_empty, not allowed <= set(self.vocabulary.eos_ids))
             except LimitError as error:
-                if error.limit != "max_step_work":  # where it is, asking again goes on from there
+                if error.limit != "max_step_work" or attempt + 1 == _ATTEMPTS:  # asking again goes on from there
                     raise
+        raise AssertionError("unreachable")
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)
