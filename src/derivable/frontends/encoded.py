@@ -73,8 +73,8 @@ def _without(grammar: Rules, characters: str) -> Rules:
     lexeme longer, and no look-ahead sees it.
 
     Ignored terminals keep them beside others, though no text will have them. What keeps lexemes apart may be one of
-    them: in Python a form feed, which cannot stand in the text of a format string as blanks can. Without it, whether two
-    lexemes can follow one another is not found out (docs/design/liveness.md).
+    them: in Python a form feed, which cannot stand in the text of a format string as blanks can. Without it, it is not
+    found out whether two lexemes can follow one another (docs/design/liveness.md).
     """
     if not characters:
         return grammar
