@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _kernel
 from .errors import ArgumentError, LimitError, TokenRejectedError
 from .support.arguments import LARGEST, instance, integer, items
+from .support.shown import some_bytes, some_of
 from .values.reader import JSON, Reader
 from .warm.prefetch import prefetcher
 from .warm.state import unwrapped, wrapped
@@ -470,12 +471,12 @@ class Matcher(_kernel.Matcher):
         else:
             reason = (
                 f"token {token_id} {data!r} fails at byte {fits}: "
-                f"after {data[:fits]!r} only {_show_bytes(following)} can follow"
+                f"after {data[:fits]!r} only {some_bytes(following)} can follow"
             )
         if lexeme:
-            reason += f"; in progress: {_join(lexeme)}"
+            reason += f"; in progress: {some_of(lexeme)}"
         if expected or not lexeme:
-            reason += f"; {'then' if lexeme else 'expected'}: {_join(expected)}"
+            reason += f"; {'then' if lexeme else 'expected'}: {some_of(expected)}"
         return Explanation(
             token_id,
             data,
@@ -493,13 +494,3 @@ class Matcher(_kernel.Matcher):
         except LimitError:
             state = "in progress, or accepting,"
         return f"<Matcher {state} after {self.length} steps>"
-
-
-def _join(names: dict[str, None], limit: int = 12) -> str:
-    return ", ".join(list(names)[:limit]) + (", ..." if len(names) > limit else "") or "nothing"
-
-
-def _show_bytes(data: bytes) -> str:
-    if not data:
-        return "the end"
-    return repr(data[:24]) + (" ..." if len(data) > 24 else "")

@@ -261,6 +261,7 @@ def test_no_grammar_no_vocabulary_no_limits(value: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", [*NO_OBJECTS[:3], b"", b"x", CONSTRAINT.to_bytes()[:-1], "x"], ids=kind_of)
 def test_no_bytes_of_a_constraint(value: Any) -> None:
     refused(lambda: dv.Constraint.from_bytes(value, VOCABULARY))
+    refused(lambda: CONSTRAINT.resume(value))
     refused(lambda: dv.Constraint.from_bytes(CONSTRAINT.to_bytes(), value), dv.ArgumentError)
     refused(lambda: dv.Constraint.from_bytes(CONSTRAINT.to_bytes(), VOCABULARY, limits=value), dv.ArgumentError)
 
