@@ -349,7 +349,7 @@ def test_everything_public_that_can_be_called_is_tried() -> None:
     for name in set(dv.__all__) - takes_none:
         assert f"dv.{name}" in text, name
     for owner, known in ((dv.Grammar, {"of_known_names", "optional"}), (dv.Vocabulary, {"describe"}), (dv.Constraint, {"matcher", "stats", "canonically"}),
-                         (dv.Matcher, {"allowed_tokens", "compute_mask", "fork", "knows_mask", "prefetch", "forced_tokens", "next_bytes", "unfolded", "reset", "parses"})):  # fmt: skip
+                         (dv.Matcher, {"allowed_tokens", "compute_mask", "fork", "knows_mask", "prefetch", "forced_tokens", "next_bytes", "unfolded", "reset", "parses", "state", "to_bytes"})):  # fmt: skip
         for name in dir(owner):
             if not name.startswith("_") and callable(getattr(owner, name)) and name not in known:
                 assert f".{name}" in text or f'"{name}"' in text, f"{owner.__name__}.{name}"
