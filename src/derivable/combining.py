@@ -84,7 +84,10 @@ class Combining(Rules):
         """The same texts; where one stands in a text, it is known by this name: `Generation.captures`,
         `Constraint.captures`.
 
-        A captured rule of a Lark grammar, or a group `(?P<name>...)`, does the same within one.
+        A group `(?P<name>...)` of a regular expression does the same within one.
+
+        Raises:
+            ArgumentError: `name` is no text.
 
         Example:
             >>> import derivable as dv

@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import _kernel
-from .constraint import Constraint, token_ids
+from .constraint import Constraint
 from .errors import ArgumentError, GrammarError, LimitError, TokenRejectedError, VocabularyError, number
-from .expr import NOTHING, Embedded, Special
+from .expr import NOTHING, Embedded
 from .frontends.languages import judge_with
 from .grammar import Grammar
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
+from .references import tokens_by_id
 from .rules import Rules
 from .support.arguments import LARGEST, instance, integer
 from .support.caches import cache
@@ -219,7 +220,7 @@ def _compile(
     inner = _compile_inner(grammar_of_tokens, vocabulary, lookahead, limits)
     texts = {language: each._inner_texts(language.encoding) for language, each in inner.items()}
     lowered = lower(grammar_of_tokens, limits, texts)
-    references = [(symbol, _by_id(named, vocabulary)) for symbol, named in lowered.references]
+    references = [(symbol, tokens_by_id(named, vocabulary)) for symbol, named in lowered.references]
     if references:
         lowered = replace(lowered, references=references)
     values: Values = "json" if grammar.reader is not None and grammar.reader.is_json else "text"
@@ -228,19 +229,6 @@ def _compile(
     constraint = Constraint(plan, vocabulary, grammar, without, languages)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
     return constraint
-
-
-def _by_id(named: Special, vocabulary: Vocabulary) -> Special:
-    """The same tokens by their ids."""
-    ids = token_ids(named, vocabulary)
-    negated = named.negated and not named.whole
-    if named.negated and named.whole:
-        ids = sorted({*range(vocabulary.size)}.difference(ids))
-        if not ids:
-            raise VocabularyError(
-                f"the grammar names any token but all {vocabulary.size:,} of the vocabulary. Leave some of them out."
-            )
-    return Special(ids[0] if ids else "", negated, tuple(ids[1:]))
 
 
 def _compile_inner(
@@ -266,9 +254,9 @@ def _compile_inner(
 def _without_captures(language: Embedded) -> Embedded:
     """Grammars that differ in what is captured are one to the kernel."""
     rules = language.grammar
-    if not rules.captures and not rules.parts:
+    if not rules.captures and not rules.parts and not rules.hidden:
         return language
-    return Embedded(replace(rules, captures={}, parts={}), language.encoding)
+    return Embedded(replace(rules, captures={}, parts={}, hidden=()), language.encoding)
 
 
 def _judge(grammar: Rules) -> Callable[[str], bool]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from . import _kernel
 from .encodings import encoding
 from .errors import ArtifactError, GrammarError, LimitError, VocabularyError
-from .expr import Special
 from .grammar import Grammar
 from .index.monitoring import alive
 from .limits import Limits
-from .lowering import InnerTexts, with_tokens
+from .lowering import InnerTexts, lower, with_tokens
 from .matcher import CompiledGrammar, Matcher
 from .matchers import CanonicalMatcher, PrefetchingMatcher
+from .references import resolve_token, token_ids, tokens_by_id
 from .support.arguments import file_path, instance
 from .vocabulary import Vocabulary
 from .warm.ahead import Situations, fill, follow, literals_of, rehearse, wanted
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .rules import Rules
     from .trees import Captures, Trees
 
-__all__ = ["Constraint", "resolve_token", "token_ids"]
+__all__ = ["Constraint"]
 
 _SENTENCES, _SENTENCES_OF_LARGE = 3, 6
 """How many are followed before others are looked for (`warm.sentences`). PERF: of a large grammar little else is
@@ -39,6 +39,8 @@ visited; six longer sentences instead of three took a tenth off p99 of masks (1,
 _LARGE = 150  # rules
 
 _ATTEMPTS = 8  # at what is known of a language where its texts begin
+
+_MOST_READERS = 16  # grammars by which texts are read, of those that differ in what is captured
 
 _LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
 
@@ -358,7 +360,8 @@ class Constraint(CompiledGrammar):
         Of grammars that are not Lark's all rules are nodes. docs/trees.md has more.
 
         Args:
-            text: the text, or its tokens. In a text, names of special tokens are those that the grammar names.
+            text: the text, or its tokens. In a text, names of special tokens are those that the grammar names; where a
+                grammar names tokens of text by their ids, only tokens tell.
 
         Raises:
             GrammarError: the constraint was loaded, and does not have its rules; set `constraint.grammar`.
@@ -373,8 +376,8 @@ class Constraint(CompiledGrammar):
             >>> constraint.parse("1 + 2 + 21")
             Tree('add', [Tree('add', [Token('NUMBER', '1'), Token('NUMBER', '2')]), Token('NUMBER', '21')])
 
-        Cost: the first time that of compiling the grammar once more, then some 30 us a lexeme; in time linear to the
-        text for grammars that need no more than one terminal of look-ahead.
+        Cost: the first time that of compiling the grammar once more, then some 20 us a character; linear in the text
+        for grammars that need no more than one terminal of look-ahead.
         """
         trees = self._trees()
         return trees.tree(trees.written(text))
@@ -410,21 +413,29 @@ class Constraint(CompiledGrammar):
                 "a constraint that was loaded has automata and productions, but not the rules that trees are made of",
                 hint="Give it the grammar that it was compiled from: constraint.grammar = grammar.",
             )
-        if (known := self._readers.get(id(grammar))) is None:
+        known = self._readers.pop(id(grammar), None)
+        if known is None:
+            languages = self._lowered.languages
+            if self._inner and not languages:  # it was loaded; lowering numbers them again as it did
+                languages = lower(with_tokens(grammar, self.vocabulary.special_ids), self._plan.limits).languages
+            constraints = {symbol: each for symbol, _, each in self._inner}
             inner = {
                 language: Inner(each._kernel, each._inner_texts(language.encoding), each._trees)
-                for (_, language), (_, _, each) in zip(self._lowered.languages, self._inner)
+                for symbol, language in languages
+                for each in [constraints[symbol]]
             }
-            trees = Trees(
-                grammar, self.vocabulary, self._plan.limits, inner, lambda named: token_ids(named, self.vocabulary)
-            )
-            known = self._readers[id(grammar)] = (grammar, trees)
+            by_id = partial(tokens_by_id, vocabulary=self.vocabulary)
+            known = grammar, Trees(grammar, self.vocabulary, self._plan.limits, inner, by_id)
+        self._readers[id(grammar)] = known  # the last one that was used is the last
+        if len(self._readers) > _MOST_READERS:
+            del self._readers[next(iter(self._readers))]
         return known[1]
 
     def _inner_texts(self, key: str) -> InnerTexts:
         """Which texts it has, where it is a language inside another one, in an encoding (or ``""``)."""
         matcher = self.matcher()
-        for attempt in range(_ATTEMPTS):
+        left = _ATTEMPTS
+        while True:
             try:
                 is_empty = matcher.is_accepting and (not key or encoding(key).may_be_empty)
                 # PERF: bytes are asked for first; the first mask of a programming language takes milliseconds.
@@ -433,9 +444,9 @@ class Constraint(CompiledGrammar):
                 allowed = set(matcher.allowed_tokens().tolist())
                 return InnerTexts(is_empty, not allowed <= set(self.vocabulary.eos_ids))
             except LimitError as error:
-                if error.limit != "max_step_work" or attempt + 1 == _ATTEMPTS:  # asking again goes on from there
+                left -= 1
+                if error.limit != "max_step_work" or not left:  # asking again goes on from the work done
                     raise
-        raise AssertionError("unreachable")
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)
@@ -455,40 +466,3 @@ def _inner(plan: Plan, vocabulary: Vocabulary) -> list[tuple[int, str, Constrain
 def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits, canonical: bool) -> Constraint:
     made = Constraint.from_bytes(data, vocabulary, limits=limits)
     return made.canonically() if canonical else made
-
-
-def token_ids(named: Special, vocabulary: Vocabulary) -> list[int]:
-    """The ids of the tokens that a grammar names in one place.
-
-    Raises:
-        VocabularyError: as `resolve_token`.
-    """
-    return [resolve_token(token, vocabulary) for token in named.tokens if token != "" or not named.negated]
-
-
-def resolve_token(token: str | int, vocabulary: Vocabulary) -> int:
-    """The id of a token that a grammar names: a special token by its name, or a token of text by its whole spelling.
-
-    Raises:
-        VocabularyError: the vocabulary has no such token.
-    """
-    if isinstance(token, int):
-        if not 0 <= token < vocabulary.size:
-            raise VocabularyError(
-                f"the grammar names the token <[{token}]>, but the vocabulary has {vocabulary.size:,} tokens "
-                f"(0 to {vocabulary.size - 1}). Use the vocabulary that the grammar was written for, or another id."
-            )
-        return token
-    if token in vocabulary.special_ids:
-        return vocabulary.special_ids[token]
-    spelled = token.encode("utf-8", "replace")
-    if spelled in vocabulary.tokens:
-        return vocabulary.tokens.index(spelled)
-    from difflib import get_close_matches
-
-    close = get_close_matches(token, vocabulary.special_ids, 4, 0.5)
-    known = f" It has {', '.join(map(repr, close))}." if close else ""
-    raise VocabularyError(
-        f"the grammar names the token {token!r}, which the vocabulary does not have.{known} "
-        "Use the name of one of vocabulary.special_ids, or the id as <[id]>."
-    )

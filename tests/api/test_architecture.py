@@ -37,6 +37,7 @@ RANKS = {
     "tools": 10,
     "vocabularies": 10,
     "vocabulary": 11,
+    "references": 12,
     "index": 12,
     "warm": 12,
     "matcher": 13,

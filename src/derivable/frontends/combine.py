@@ -248,8 +248,7 @@ def _without_ignored(grammar: Rules) -> Rules:
 
     for name, expr in grammar.rules.items():
         joined.rules[name] = with_leaves(expr, spaced)
-    made = joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
-    return made
+    return joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
 
 
 def with_literals_spelled(grammar: Rules, mode: SpecialTokens) -> Rules:

@@ -34,7 +34,7 @@ from .show import show
 from .tallies import Tallies, lower_tallies
 from .words import cut_out_words, words
 
-__all__ = ["InnerTexts", "Lowered", "lower"]
+__all__ = ["InnerTexts", "Lowered", "lower", "optional_terminals"]
 
 _PART, _OF_ONE = 64, 100
 """Terminals between two looks at the budget; what one of them costs here, in its units."""
@@ -106,6 +106,16 @@ def lower(
         return _Lowering(grammar, limits, inner, folds).run()
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of an expression") from None
+
+
+_OPTIONAL = "<{}?>"
+"""What stands for a terminal that matches the empty text, too."""
+
+
+def optional_terminals(lowered: Lowered) -> set[str]:
+    """The names of those that match the empty text, too."""
+    nonterminals = set(lowered.nonterminal_names)
+    return {name for name in lowered.terminal_names if _OPTIONAL.format(name) in nonterminals}
 
 
 class _Lowering:
@@ -295,7 +305,7 @@ class _Lowering:
 
     def _let_be_empty(self, optional: Mapping[int, bool], names: list[str]) -> dict[int, int]:
         """Terminals that also match the empty text: T? -> T | (empty) stands where they stood."""
-        instead = {symbol: self._new_nonterminal(f"<{names[symbol - 1]}?>") for symbol in optional}
+        instead = {symbol: self._new_nonterminal(_OPTIONAL.format(names[symbol - 1])) for symbol in optional}
         self.productions = _kernel.with_symbols(self.productions, instead)
         for symbol, has_text in optional.items():
             self.productions += (instead[symbol], 0, *((instead[symbol], 1, symbol) if has_text else ()))
