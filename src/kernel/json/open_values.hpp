@@ -14,6 +14,9 @@
 
 namespace derivable {
 
+// Of the innermost frame, the outermost being at 0. SAFETY: values are compared, written, read and freed recursively.
+constexpr uint32_t kMaxDepth = 2'000;
+
 inline uint64_t hash_of(std::string_view text) { return mix(std::hash<std::string_view>()(text)); }
 
 inline ValueRef finished(JsonValue v) {

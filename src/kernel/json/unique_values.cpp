@@ -13,7 +13,6 @@ namespace derivable {
 namespace {
 
 using Kind = JsonValue::Kind;
-constexpr uint32_t kMaxDepth = 2'000;  // values are compared and freed recursively
 
 // The text of a string without half a pair at its end.
 std::string_view without_high_surrogate(std::string_view text) {

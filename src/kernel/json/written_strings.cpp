@@ -72,13 +72,13 @@ uint32_t JsonStrings::read_listed(PackedReader& in) {
 }
 
 int32_t JsonStrings::read_value(PackedReader& in) {
-    constexpr uint32_t kDigits = 1u << 16, kCharacters = 0x110000;
+    constexpr uint32_t kUnits = 1u << 16;  // of UTF-16
     const auto decoder = uint8_t(in.below(kNumDecoders));
     auto state = int32_t(in.below(values_->num_states()));
-    const uint32_t high = in.below(kCharacters), digits = in.below(kDigits);
+    const uint32_t high = in.below(kUnits), digits = in.below(kUnits);
     if (counted_values_) {
         const uint64_t room = in.next();
-        in.check(room <= max_);
+        in.check(room <= max_ && max_ - room <= UINT32_MAX);  // SAFETY: what count() tells places apart by
         state = count({uint32_t(state), room});
     }
     return value(state, decoder, {digits, high});

@@ -12,9 +12,7 @@ namespace derivable {
 namespace {
 
 using Kind = JsonValue::Kind;
-constexpr uint32_t kMaxNesting = 2'000;  // of what is read; what is written is no deeper
 
-// SAFETY: by recursion, as values are compared and freed.
 void write_value(PackedWriter& out, const JsonValue& v) {
     out.put(uint64_t(v.kind));
     switch (v.kind) {
@@ -37,8 +35,9 @@ bool is_canonical(const std::string& number) {
     return number.find_first_not_of("0123456789e-") == std::string::npos && NumberText(number).canonical() == number;
 }
 
+// `depth`: of the frame that it lies in.
 ValueRef read_value(PackedReader& in, uint32_t depth) {
-    in.check(depth < kMaxNesting);
+    in.check(depth <= kMaxDepth);
     work(10);
     JsonValue v{Kind(in.below(uint64_t(Kind::kObject) + 1)), {}, {}, {}};
     switch (v.kind) {
@@ -91,7 +90,7 @@ void Writing::write(PackedWriter& out) const {
 WritingRef Writing::read(PackedReader& in) {
     WritingRef writing;
     const size_t depth = in.count(2);
-    in.check(depth > 0 && depth <= kMaxNesting);
+    in.check(depth > 0 && depth <= kMaxDepth + 1);
     for (size_t i = 0; i < depth; i++) {
         auto next = writing ? std::make_shared<Writing>(*writing) : std::make_shared<Writing>();
         const uint32_t kind = in.below(4);

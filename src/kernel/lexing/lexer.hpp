@@ -248,6 +248,7 @@ class Lexer {
   private:
     static constexpr LexState kUnknown{~0u - 1};
     static constexpr uint32_t kSetBit = 1u << 30, kPairBit = 1u << 31, kSeparator = ~0u;
+    static constexpr size_t kMaxWords = 1u << 12;  // of a formula over obligations, in obligation_lists_
 
     struct Obligation {
         enum Kind : uint32_t { kFresh, kPast, kLonger, kLook } kind;  // kLonger: a longer attempt that must die

@@ -100,9 +100,11 @@ Obligations Lexer::read_obligations(PackedReader& in, const TerminalOf& terminal
     std::vector<std::vector<uint32_t>> all(in.count());
     in.check(!all.empty());
     std::vector<uint32_t> pasts;
+    size_t words = 0;
     for (std::vector<uint32_t>& some : all) {
         const size_t count = in.count();
-        in.check(count > 0);
+        words += count + 1;
+        in.check(count > 0 && words <= kMaxWords);  // any_of() takes the square of that
         for (size_t i = 0; i < count; i++) {
             const Obligation d = read_obligation(in, terminal);
             if (d.kind == Obligation::kPast) pasts.push_back(d.subject);
