@@ -239,7 +239,7 @@ class Matcher(_kernel.Matcher):
             >>> constraint.resume(matcher.to_bytes()).allowed_tokens().tolist()
             [1]
 
-        Cost: some microseconds; usually 30 to 200 bytes. Each open bracket, block or rule takes two or three, each of
+        Cost: some microseconds; usually 30 to 100 bytes. Each open bracket, block or rule takes two or three, each of
         the values that a list must not repeat its length.
         """
         return wrapped(self.constraint._binding, self._past_tokens(), self.state())

@@ -353,10 +353,7 @@ def test_the_end_travels() -> None:
 
 
 def test_kinds_of_matchers() -> None:
-    words = [b"a", b"b", b"ab", b"ba", b"aa"]
-    vocabulary = dv.Vocabulary.from_bytes([*words, None], eos=[len(words)])
-    grammar = dv.Grammar.from_regex("[ab]*")
-    prefetching = dv.compile(grammar, vocabulary, prefetch=True)
+    prefetching = dv.compile(dv.Grammar.from_regex("[ab]*"), bytes_and_words(), prefetch=True)
     assert type(prefetching.resume(prefetching.matcher().to_bytes())) is type(prefetching.matcher())
 
 
@@ -491,9 +488,12 @@ def test_a_forged_count_changes_no_other_text() -> None:
     assert matcher.allows(ord("a"))
 
 
-def test_a_forged_formula_is_bounded() -> None:
+def test_forged_obligations_are_refused() -> None:
     constraint = dv.compile(dv.Grammar.from_lark("start: A+\nA: /[ab]*c/\n"), bytes_and_words())
     for count, error in ((b"\xff\x1f", "cut off"), (b"\x80\x20", "out of place")):  # 4,095 obligations, and one more
         forged = b"\0\0\0\x01\x05\x01\0\x01" + count + b"\x02\x01\x01\0" * 4_096
         with pytest.raises(ArtifactError, match=error):
             constraint.resume(wrapped(constraint._binding, [], forged[:-4]))
+    looks = dv.compile(KINDS["looks, all compete"](), bytes_and_words())
+    with pytest.raises(ArtifactError, match="out of place"):  # what stands before the lexeme in progress is left out
+        looks.resume(wrapped(looks._binding, [], bytes.fromhex("170001020503010101010000010000")))

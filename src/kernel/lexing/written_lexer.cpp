@@ -25,7 +25,9 @@ LexState Lexer::read(PackedReader& in, const TerminalOf& terminal) {
     const uint64_t head = in.next();
     const LexState m = read_members(in, head / kOwings, terminal);
     switch (Owing(head % kOwings)) {
-        case kNothing: break;
+        case kNothing:  // SAFETY: wherever a lexeme is in progress, what stands before is owed if anything looks at that
+            in.check(looking_back_.empty() || policy_ == Policy::kScannerless || m == none());
+            break;
         case kTextStart: return fresh(m);
         case kFormula: in.check(policy_ != Policy::kScannerless); return with_obligations(m, read_obligations(in, terminal));
     }
