@@ -6,6 +6,9 @@ Texts are followed token by token: instances of MaskBench's schemas, programs un
 tools. At some tokens the state is written, and read in the same constraint (which knows the place) and, once a text, in
 one that was compiled anew (which knows nothing). Times are wall-clock microseconds of one thread; run it on a quiet
 machine.
+
+Then long texts, taken as bytes, show what grows with what; and the first `to_bytes` of a constraint, which also works
+out what its states are bound to.
 """
 
 from __future__ import annotations
@@ -104,6 +107,41 @@ def of_tools(_shared: Path, _count: int) -> Cases:
     yield grammar, [f"I will book that.\n<tool_call>\n{call}\n</tool_call>"]
 
 
+def show_large(vocabulary: dv.Vocabulary) -> None:
+    integer = {"type": "integer", "minimum": 3, "maximum": 999}
+    integers = {"type": "object", "properties": {f"n{n}": integer for n in range(2_000)}}
+    distinct = ", ".join(f'"item {n:03}"' for n in range(1_000))
+    cases = {
+        "2,000 open brackets of JSON": (dv.Grammar.builtin("json"), "[" * 2_000),
+        "1,000 distinct strings": (
+            dv.Grammar.from_json_schema({"type": "array", "uniqueItems": True}),
+            f"[{distinct}",
+        ),
+        "3,000 lines of Python": (dv.Grammar.builtin("python"), "total = total + 1\n" * 3_000),
+        "an object of 2,000 bounded integers": (dv.Grammar.from_json_schema(integers), '{"n0": 3, "n7": 12'),
+    }
+    print("\n| text | bytes | to_bytes, ms | resume, ms | first to_bytes, ms |")
+    print("|---|---:|---:|---:|---:|")
+    for name, (grammar, text) in cases.items():
+        constraint = dv.compile(grammar, vocabulary, limits=dv.Limits(max_step_work=1 << 31))
+        begin = perf_counter_ns()
+        constraint.matcher().to_bytes()
+        first = (perf_counter_ns() - begin) / 1e6
+        matcher = constraint.matcher()
+        matcher.advance_bytes(text.encode())
+        written, read = list[float](), list[float]()
+        for _ in range(7):
+            begin = perf_counter_ns()
+            data = matcher.to_bytes()
+            written.append((perf_counter_ns() - begin) / 1e6)
+            begin = perf_counter_ns()
+            constraint.resume(data)
+            read.append((perf_counter_ns() - begin) / 1e6)
+        print(
+            f"| {name} | {len(data):,} | {np.median(written):.3f} | {np.median(read):.3f} | {first:.1f} |", flush=True
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokenizer", type=Path, required=True)
@@ -138,6 +176,7 @@ def main() -> None:
                 if tokens:
                     figures.follow(constraint, dv.compile(grammar, vocabulary), tokens)
         print(f"| {kind} | {figures} |", flush=True)
+    show_large(vocabulary)
 
 
 if __name__ == "__main__":
