@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -249,6 +250,24 @@ def test_an_answer_that_quotes_a_call_is_none() -> None:
         assert grammar.reader.read(quoted).calls == (PING,)  # type: ignore[union-attr]
 
 
+def test_marks_that_are_quoted_beside_calls() -> None:
+    """In the arguments of a call, or in an answer behind one: what looks like the place of an answer is none."""
+    mark, between = "<|channel|>final<|message|>", "<|start|>assistant"
+    arguments = json.dumps({"s": f"{mark}x"})
+    call = f"<|channel|>commentary to=functions.f<|constrain|>json<|message|>{arguments}<|call|>"
+    grammar = dv.Grammar.from_turn("gpt-oss", tools=TOOLS, response=SCHEMA)
+    made, called = dv.compile(grammar, BYTES), ToolCall("f", {"s": f"{mark}x"})
+    for value in (None, {"s": "a", "n": 1}, {"s": f"a{mark}b", "n": 1}):
+        text = call if value is None else f"{call}{between}{mark}{json.dumps(value)}<|return|>"
+        assert accepts(made, text)
+        message = grammar.reader.read(text)  # type: ignore[union-attr]
+        assert (message.calls, message.answer) == ((called,), value)
+    anything = dv.Grammar.from_turn("gpt-oss", tools=TOOLS, response=dv.Grammar.from_regex("a?"))
+    assert anything.reader.read(f"{call}{between}{mark}<|return|>").answer == ""  # type: ignore[union-attr]
+    assert anything.reader.read(f"{call}{between}{mark}").answer == ""  # type: ignore[union-attr]
+    assert anything.reader.read(call).answer is None  # type: ignore[union-attr]
+
+
 class Person(pydantic.BaseModel):
     """Somebody."""
 
@@ -367,33 +386,32 @@ def walk(made: dv.Constraint, draw: random.Random, most: int) -> str:
     return text.decode()
 
 
-@pytest.mark.parametrize("model", ALL)
-def test_every_turn_ends_within_its_budget(model: str) -> None:
+def walks(model: str, response: bool, more: tuple[int, ...]) -> Iterator[tuple[str, str, ToolMessage]]:
+    """How texts begin, texts within the least budget and `more` tokens, and what is read back."""
     draw, tools = random.Random(model), model in MODELS
     for start in starts(model):
-        made = constraint(model, start, True, tools)
+        made = constraint(model, start, response, tools)
         least = made.matcher(max_tokens=900).least_tokens
         assert least is not None
-        for most in (least, least + 7, least + 60):
-            message = turn(model, start, True, tools).reader.read(walk(made, draw, most))  # type: ignore[union-attr]
-            assert message.calls or set(message.answer) == {"s", "n"}
-            assert not message.unfinished
         with pytest.raises(dv.LimitError, match="max_tokens"):
             made.matcher(max_tokens=least - 1)
+        for most in (least, *(least + each for each in more)):
+            text = walk(made, draw, most)
+            yield start, text, turn(model, start, response, tools).reader.read(text)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_every_turn_ends_within_its_budget(model: str) -> None:
+    for _, text, message in walks(model, True, (7, 60)):
+        assert message.calls or set(message.answer) == {"s", "n"}, text
+        assert not message.unfinished, text
 
 
 @pytest.mark.parametrize("model", ALL)
 def test_content_and_calls_end_within_their_budget(model: str) -> None:
-    draw, tools = random.Random(model), model in MODELS
-    for start in starts(model):
-        made = constraint(model, start, False, tools)
-        least = made.matcher(max_tokens=900).least_tokens
-        assert least is not None
-        for most in (least, least + 40, least + 90):
-            text = walk(made, draw, most)
-            message = turn(model, start, False, tools).reader.read(text)  # type: ignore[union-attr]
-            assert not message.unfinished and message.answer is None, text
-            assert not (start in ("none", "skipped") and message.reasoning), text
+    for start, text, message in walks(model, False, (40, 90)):
+        assert not message.unfinished and message.answer is None, text
+        assert not (start in ("none", "skipped") and message.reasoning), text
 
 
 @pytest.mark.parametrize("model", REASONING)
@@ -456,6 +474,10 @@ def test_equal_requests_are_one_grammar() -> None:
         {"tools": TOOLS[:2]},
     ):
         assert dv.Grammar.from_turn("qwen-3", **options | more) is not one
+    tools = [*TOOLS]
+    one = dv.Grammar.from_turn("qwen-3", tools=tools)
+    tools.clear()
+    assert one.reader.read(CALL).calls == (PING,)  # type: ignore[union-attr]
     typed = dv.Grammar.from_turn("qwen-3", response=Person)
     assert typed.reader.read('{"name": "An"}').answer == Person(name="An")  # type: ignore[union-attr]
 

@@ -25,8 +25,8 @@ __all__ = [
     "after_reasoning",
     "family_of_turn",
     "filled_with",
+    "in_sequence",
     "is_reasoning",
-    "is_within",
     "mapped",
     "reasoning_models",
     "reasoning_of",
@@ -123,8 +123,7 @@ def after_reasoning(
     marks = reasoning_of(family)
     ways = {"true": ["none+reasoning", "none"], "auto": ["none+auto", "none+reasoning", "none"], "false": ["none"]}
     said = with_answer(family.formats[next(key for key in ways[way] if key in family.formats)], marks)
-    before = family.reasoning.get(way)
-    format_ = said if before is None else {"type": "sequence", "elements": [before, said]}
+    format_ = in_sequence(family.reasoning.get(way), said)
     if max_tokens is not None:
         format_ = with_most_tokens(format_, marks, max_tokens)
     filled = filled_with({"type": "grammar", "grammar": answer}, format_)
@@ -158,7 +157,7 @@ def start_of(family: Family, reasoning: object, prompt: str | None) -> Start:
             raise GrammarError(f"no reasoning is known of the model {model!r}", hint=hint)
         return "none"
     if prompt is None:
-        usual = is_within(family.reasoning.get("true")) or family.begins.get("true") == "reasoning"
+        usual = _is_within(family.reasoning.get("true")) or family.begins.get("true") == "reasoning"
         return {"auto": "auto", "required": "begun" if usual else "written", "none": "none", "begun": "begun"}[way]  # type: ignore[index]
     end = prompt.rstrip()
     if any(end.endswith(mark.begin.rstrip()) for mark in marks):
@@ -168,11 +167,13 @@ def start_of(family: Family, reasoning: object, prompt: str | None) -> Start:
             return "none"
         problem, hint = "the prompt ends inside the answer of the model", "Constrain that alone: leave its mark away."
         raise GrammarError(problem, hint=hint)
-    if way == "begun" or (way == "required" and any(end.endswith(each) for mark in marks for each in mark.ends)):
+    ended = any(end.endswith(each) for mark in marks for each in mark.ends)
+    if way == "begun" or (way == "required" and ended):
         problem = f"the prompt does not end inside a reasoning: {end[-40:]!r}"
         raise GrammarError(problem, hint="Use reasoning='auto', which takes what the prompt leaves open.")
-    ended = any(end.endswith(each) for mark in marks for each in mark.ends)
-    return "skipped" if ended or way == "none" else "written" if way == "required" else "auto"
+    if way == "required":
+        return "written"
+    return "skipped" if ended or way == "none" else "auto"
 
 
 def _start_inside(family: Family, way: object) -> Start:
@@ -185,11 +186,16 @@ def _start_inside(family: Family, way: object) -> Start:
     raise GrammarError("the prompt has begun a reasoning, and reasoning='none' has none", hint=hint)
 
 
-def is_within(before: Any) -> bool:
+def _is_within(before: Any) -> bool:
     """Whether the text of a model begins inside its reasoning."""
     while isinstance(before, dict) and before.get("type") == "sequence":
         before = before["elements"][0]
     return isinstance(before, dict) and before.get("begin") == ""
+
+
+def in_sequence(before: Any, format_: Any) -> Any:
+    """A format behind another one, if there is one."""
+    return format_ if before is None else {"type": "sequence", "elements": [before, format_]}
 
 
 def with_answer(format_: Any, marks: list[Segment]) -> Any:

@@ -27,7 +27,7 @@ from .tool_literals import Literals
 from .tool_openings import Cut, Opening, behind, between, end_of, follow, mark_of, opening_of
 from .tools import Tool, read_tools
 
-__all__ = ["ToolCall", "ToolEvent", "ToolMessage", "ToolParser"]
+__all__ = ["ToolCall", "ToolEvent", "ToolMessage", "ToolParser", "message_of"]
 
 
 @dataclass(frozen=True)
@@ -161,11 +161,7 @@ class ToolParser:
         self.reset()
         events = [*self.feed(text), *self.finish()]
         self.__dict__.update(before)
-        content = "".join([event.text for event in events if event.kind == "content"])
-        reasoning = "".join([event.text for event in events if event.kind == "reasoning"])
-        unfinished = "".join([event.text for event in events if event.kind == "unfinished"])
-        calls = tuple([event.call for event in events if event.call is not None])
-        return ToolMessage(content, reasoning, calls, unfinished)
+        return message_of(events)
 
     def feed(self, text: str) -> list[ToolEvent]:
         """The next piece of text. What may yet turn out to be something else is held back."""
@@ -457,6 +453,16 @@ class ToolParser:
             return Literals(self._style)
         first = next((part.strip() for part in opening.tail if isinstance(part, str)), "")
         return Elements(self._style, tool.parameters, (first,))
+
+
+def message_of(events: Sequence[ToolEvent]) -> ToolMessage:
+    """What a parser has told, as one message."""
+
+    def told(kind: str) -> str:
+        return "".join([event.text for event in events if event.kind == kind])
+
+    calls = tuple([event.call for event in events if event.call is not None])
+    return ToolMessage(told("content"), told("reasoning"), calls, told("unfinished"))
 
 
 _ANSWER = Segment("", (), "content")

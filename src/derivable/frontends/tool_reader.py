@@ -12,7 +12,7 @@ from typing import Any
 from ..values.progress import Progress
 from ..values.reader import Reader
 from .reasoning import family_of_turn, start_of
-from .tool_calls import ToolMessage, ToolParser
+from .tool_calls import ToolMessage, ToolParser, message_of
 
 __all__ = ["ToolPlaces", "ToolReader", "TurnReader"]
 
@@ -21,14 +21,15 @@ class ToolReader(Reader):
     """From what a model wrote to a `ToolMessage`. Arguments as `Grammar.from_tools` takes them."""
 
     is_json = False
+    _has_answers = False
 
     def __init__(self, tools: Sequence[Any], model: str, reasoning: Any, prompt: str | None = None) -> None:
         super().__init__()
-        self._made_of = (model, tools, reasoning, prompt)
+        self._made_of = (model, [*tools], reasoning, prompt)  # SAFETY: the caller's list may change
 
     def _parser(self) -> ToolParser:
         model, tools, reasoning, prompt = self._made_of
-        return ToolParser(model, tools, reasoning=reasoning, prompt=prompt)
+        return ToolParser(model, tools, reasoning=reasoning, prompt=prompt, answers=self._has_answers)
 
     def read(self, text: str | bytes) -> ToolMessage:
         """The message."""
@@ -47,6 +48,8 @@ class TurnReader(ToolReader):
         reader: of the answer; `None`: it is a text.
     """
 
+    _has_answers = True
+
     def __init__(self, *made_of: Any, reader: Reader | None) -> None:
         super().__init__(*made_of)
         self._reader = reader
@@ -54,11 +57,8 @@ class TurnReader(ToolReader):
         family = family_of_turn(model)
         thinks = start_of(family, reasoning, prompt) not in ("none", "skipped")
         self._behind = _behind(family.reasoning.get("auto") if thinks else None)
-        self._answers = [segment for segment in family.segments if segment.answer]
-
-    def _parser(self) -> ToolParser:
-        model, tools, reasoning, prompt = self._made_of
-        return ToolParser(model, tools, reasoning=reasoning, prompt=prompt, answers=True)
+        places = [segment for segment in family.segments if segment.answer]
+        self._empty = tuple([place.begin + end for place in places for end in ("", *place.ends)])
 
     def read(self, text: str | bytes) -> ToolMessage:
         """The message, with what the answer stands for.
@@ -67,15 +67,17 @@ class TurnReader(ToolReader):
             DerivableError: the answer is none.
         """
         text = text if isinstance(text, str) else text.decode("utf-8", "replace")
-        message = super().read(text)
+        parser = self._parser()
+        events = [*parser.feed(text), *parser.finish()]
+        message = message_of(events)
         answer = message.content
-        if message.calls or message.unfinished:
-            begins = [segment.begin for segment in self._answers if segment.begin in text]
-            if not begins or message.unfinished:
+        if message.unfinished or (message.calls and not self._empty):
+            return message
+        if message.calls:  # nothing but an answer has content behind the last call, where one may follow
+            last = max(at for at, event in enumerate(events) if event.call is not None)
+            answer = message_of(events[last + 1 :]).content
+            if not answer and not text.endswith(self._empty):
                 return message
-            model, tools, *_ = self._made_of
-            alone = ToolParser(model, tools, answers=True)
-            answer = alone.parse(begins[0] + text.rpartition(begins[0])[2]).content
         elif len(answer) < len(text):  # a reasoning stood before it, perhaps an empty one
             found = self._behind.match(answer)
             answer = answer[found.end() :] if found is not None else answer

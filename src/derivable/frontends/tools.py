@@ -16,7 +16,7 @@ from ..rules import Rules, SpecialTokens
 from .json_schema.reading.options import Profile
 from .json_schema.reading.sources import read_schema
 from .languages import Contents, collected
-from .reasoning import with_most_tokens
+from .reasoning import in_sequence, reasoning_of, with_most_tokens
 from .structural_tag import grammar_from_structural_tag, rules_of_schema
 from .tool_families import Family, family_of
 
@@ -28,6 +28,7 @@ __all__ = [
     "format_of_tools",
     "grammar_from_tools",
     "named",
+    "plain",
     "read_tools",
 ]
 
@@ -63,9 +64,15 @@ def read_tools(tools: Sequence[Any], limits: Limits, profile: Profile = "practic
     return [*found.values()]
 
 
+def plain(given: Any) -> Any:
+    """Plain data, where an object of one of OpenAI's own classes is given; all else as it is."""
+    if hasattr(given, "model_dump") and not isinstance(given, type):
+        return given.model_dump(by_alias=True, exclude_none=True)
+    return given
+
+
 def _tool(given: Any, at: int, limits: Limits, profile: Profile) -> Tool:
-    if hasattr(given, "model_dump") and not isinstance(given, type):  # OpenAI's own classes
-        given = given.model_dump(by_alias=True, exclude_none=True)
+    given = plain(given)
     if isinstance(given, Mapping):
         function = given.get("function", given)
         name = function.get("name") if isinstance(function, Mapping) else None
@@ -117,13 +124,9 @@ def grammar_from_tools(
         raise GrammarError(f"reasoning_tokens={reasoning_tokens}, but the text has no reasoning", hint=hint)
     how: dict[str, Any] = {"limits": limits, "profile": profile, "relax": relax, "contents": contents}
     forms = ToolForms(family, tools, tool_choice, parallel, special_tokens, **how)
-    format_ = forms.format(forms.choice, reasoning)
-    before = family.reasoning.get(str(reasoning).lower())
-    if before is not None:
-        format_ = {"type": "sequence", "elements": [before, format_]}
+    format_ = in_sequence(family.reasoning.get(str(reasoning).lower()), forms.format(forms.choice, reasoning))
     if reasoning_tokens is not None:
-        marks = [segment for segment in family.segments if segment.kind == "reasoning"]
-        format_ = with_most_tokens(format_, marks, reasoning_tokens)
+        format_ = with_most_tokens(format_, reasoning_of(family), reasoning_tokens)
     made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas=forms.schemas)
     object.__setattr__(made, "relaxed", forms.relaxed)  # PERF: it was made here, and need not be checked again
     return made
@@ -144,9 +147,9 @@ def format_of_tools(
     family, known = family_of(model), list(tools)
     key = _format(family, choice if known else "none", reasoning, single)
     arguments = {tool.name: _arguments(family, tool, []) for tool in known}
-    made: dict[str, Any] = _filled(family.formats[key], _places(family, known, arguments, single))
-    before = family.reasoning.get(str(reasoning).lower())
-    return made if before is None else {"type": "sequence", "elements": [before, made]}
+    filled = _filled(family.formats[key], _places(family, known, arguments, single))
+    made: dict[str, Any] = in_sequence(family.reasoning.get(str(reasoning).lower()), filled)
+    return made
 
 
 class ToolForms:

@@ -22,6 +22,7 @@ from .reasoning import (
     Start,
     family_of_turn,
     filled_with,
+    in_sequence,
     is_reasoning,
     mapped,
     reasoning_of,
@@ -31,7 +32,7 @@ from .reasoning import (
 )
 from .structural_tag import grammar_from_structural_tag
 from .tool_families import Family, Segment
-from .tools import Reasoning, Relax, ToolForms, named
+from .tools import Reasoning, Relax, ToolForms, named, plain
 
 __all__ = ["Response", "grammar_from_turn", "response_of"]
 
@@ -59,8 +60,7 @@ def response_of(given: Any, limits: Limits, profile: Profile, contents: object, 
         GrammarError, UnsupportedFeatureError, LimitError: as `Grammar.from_json_schema`; the message says that it is
             about the response.
     """
-    if hasattr(given, "model_dump") and not isinstance(given, type):  # OpenAI's own classes
-        given = given.model_dump(by_alias=True, exclude_none=True)
+    given = plain(given)
     if isinstance(given, Mapping):
         given = _schema_within(given)
     if given is None:
@@ -148,7 +148,7 @@ class _Turn:
                 form = with_answer(forms.format("none", self._way), self._marks)
                 ways.append(filled_with(place, self._inside(form)))
             said = ways[0] if len(ways) == 1 else {"type": "or", "elements": ways}
-        return said if self._before is None else {"type": "sequence", "elements": [self._before, said]}
+        return in_sequence(self._before, said)
 
     def _beginning(self) -> tuple[Any, Reasoning]:
         """What stands before all else, and which formats go on behind it."""
