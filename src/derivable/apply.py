@@ -19,7 +19,7 @@ from .errors import ArgumentError, BitmaskShapeError, MatcherError
 from .support.arguments import integer, items
 from .vocabulary import Vocabulary
 
-__all__ = ["apply_bitmask", "apply_rows", "mask_words"]
+__all__ = ["apply_bitmask", "apply_rows", "mask_words", "refused_by"]
 
 _Array = TypeVar("_Array")
 
@@ -188,7 +188,7 @@ def _host_numbers(logits: Any) -> tuple[NDArray[Any], int]:
 
 
 def _mask_on_device(logits: Any, bitmask: Any, rows: list[int] | None) -> None:
-    """Masks a tensor of torch where it is: the words come to it, as bytes, and each is compared with its eight bits."""
+    """Masks a tensor of torch where it is: the words come to it."""
     import torch
 
     with warnings.catch_warnings():
@@ -199,13 +199,25 @@ def _mask_on_device(logits: Any, bitmask: Any, rows: list[int] | None) -> None:
     if rows is not None:
         at = torch.tensor(rows, dtype=torch.int64, device=logits.device)
         words = words.index_select(0, at)
-    bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=logits.device)
-    refused = (words.view(torch.uint8).unsqueeze(-1) & bits).eq(0).flatten(1)
-    known, width = refused.shape[1], numbers.shape[1]
-    if known < width:
-        refused = torch.nn.functional.pad(refused, (0, width - known), value=True)
-    refused = refused[:, :width]
+    refused = refused_by(words, numbers.shape[1])
     if rows is None:
         numbers.masked_fill_(refused, float("-inf"))
     else:
         numbers.index_copy_(0, at, numbers.index_select(0, at).masked_fill(refused, float("-inf")))
+
+
+def refused_by(words: Any, width: int) -> Any:
+    """The tokens that rows of words refuse: bool [rows, width], from int32 [rows, n], both tensors of torch on one
+    device. No operation waits for the device. Tokens past the words are refused."""
+    import torch
+
+    if torch.compiler.is_compiling():  # PERF: with what comes before and after, this becomes one kernel
+        bits = torch.arange(32, dtype=torch.int32, device=words.device)
+        refused = (words.unsqueeze(-1) >> bits & 1).eq(0).flatten(1)
+    else:  # PERF: a byte for each token, where the words would take four
+        bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=words.device)
+        refused = (words.view(torch.uint8).unsqueeze(-1) & bits).eq(0).flatten(1)
+    known = refused.shape[1]
+    if known < width:
+        refused = torch.nn.functional.pad(refused, (0, width - known), value=True)
+    return refused[:, :width]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _kernel
-from .apply import apply_rows
+from .apply import apply_rows, refused_by
 from .batch import allocate_bitmask, fill_bitmasks
 from .errors import ArgumentError, BitmaskShapeError
 from .matcher import Matcher
@@ -392,19 +392,7 @@ def _check_shapes(logits: Any, rows: Any, ids: Any, is_floating: bool) -> None:
 
 def _masked(logits: Any, rows: Any, ids: Any) -> Any:
     """By operations of torch, none of which waits for a device: what is compiled becomes one kernel."""
-    import torch
-
-    width = logits.shape[1]
-    if torch.compiler.is_compiling():
-        bits = torch.arange(32, dtype=torch.int32, device=logits.device)
-        refused = (rows.index_select(0, ids).unsqueeze(-1) >> bits & 1).eq(0).flatten(1)
-    else:  # PERF: a byte for each token, where the words would take four
-        bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=logits.device)
-        refused = (rows.index_select(0, ids).view(torch.uint8).unsqueeze(-1) & bits).eq(0).flatten(1)
-    known = refused.shape[1]
-    if known < width:
-        refused = torch.nn.functional.pad(refused, (0, width - known), value=True)
-    return logits.masked_fill_(refused[:, :width], float("-inf"))
+    return logits.masked_fill_(refused_by(rows.index_select(0, ids), logits.shape[1]), float("-inf"))
 
 
 @cache  # PERF: an import that fails is tried again each time
