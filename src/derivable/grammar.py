@@ -47,6 +47,8 @@ class Grammar(Combining):
         captures: of rules and terminals whose texts are captured, the names (`Constraint.captures`).
         hidden: terminals whose text captures around them leave out.
         parts: of rules and terminals, another grammar of their texts, by which parts of them are captured.
+        separators: ignored terminals of which any text may be replaced by another one that every encoding can write,
+            and the rest of the text stays as valid as it was. `encoded` does not take characters out of these.
     """
 
     # The constructors import their front end when called: nobody pays at import time for one that is not used.

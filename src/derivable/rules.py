@@ -206,6 +206,7 @@ class Rules:
     captures: Mapping[str, str] = field(default_factory=dict, repr=False)
     parts: Mapping[str, Rules] = field(default_factory=dict, repr=False)
     hidden: tuple[str, ...] = field(default=(), repr=False)
+    separators: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         instance("start", self.start, str, "the name of a rule")
@@ -219,7 +220,7 @@ class Rules:
                 _check_bounded(self, name, terminal)
             if terminal.temperature is not None:
                 number(f"the temperature of {name!r:.80}", terminal.temperature, 0)
-        for option in ("ignore", "distinct", "relaxed"):
+        for option in ("ignore", "distinct", "relaxed", "separators"):
             for name in items(option, getattr(self, option), "names, as a tuple"):
                 instance(option, name, str, "names, as a tuple of str")
         for text in items("samples", self.samples, "texts, as a tuple"):

@@ -72,9 +72,8 @@ def _without(grammar: Rules, characters: str) -> Rules:
     """The texts that hold none of some characters. Under `longest` they are cut as before: what no text holds makes no
     lexeme longer, and no look-ahead sees it.
 
-    Ignored terminals keep them beside others, though no text will have them. What keeps lexemes apart may be one of
-    them: in Python a form feed, which cannot stand in the text of a format string as blanks can. Without it, it is not
-    found out whether two lexemes can follow one another (docs/design/liveness.md).
+    `Rules.separators` keep them, though no text will have them: then dead ends are decided as they are for the grammar
+    alone. In other ignored terminals they would hide dead ends, where nothing else keeps two lexemes apart.
     """
     if not characters:
         return grammar
@@ -86,27 +85,12 @@ def _without(grammar: Rules, characters: str) -> Rules:
 
     terminals = {
         name: each
-        if name in grammar.ignore and grammar.lexing != "scannerless" and not _is_nothing(kept(each.expr))
+        if name in grammar.separators and grammar.lexing != "scannerless"
         else replace(each, expr=kept(each.expr))
         for name, each in grammar.terminals.items()
     }
     rules = {name: with_leaves(expr, kept) for name, expr in grammar.rules.items()}
     return replace(grammar, rules=rules, terminals=terminals)
-
-
-def _is_nothing(expr: Expr) -> bool:
-    """Nothing is left of it, as far as its shape tells."""
-    match expr:
-        case Chars(ranges) | ByteSet(ranges):
-            return not ranges
-        case Alt(items):
-            return all(map(_is_nothing, items))
-        case Concat(items) | And(items):
-            return any(map(_is_nothing, items))
-        case Repeat(item=item, min=low):
-            return low > 0 and _is_nothing(item)
-        case _:
-            return False
 
 
 def _kept(expr: Expr, characters: str, writable: Chars) -> Step:

@@ -218,7 +218,9 @@ def with_format_strings(python: Rules, *, nests: bool = False, one_line: bool = 
     rules = _reachable(rules, python.start)
     used = {ref.name for expr in rules.values() for ref in refs(expr)} | {*python.ignore}
     terminals = {name: each for name, each in made.terminals.items() if name in used}
-    return replace(python, rules=rules, terminals=terminals, indentation=blocks)
+    # What ends a piece early is a form feed (see `_BANNED`), and where one may stand a blank may. So where texts are
+    # encoded in a way that has no form feeds, dead ends are still found with them.
+    return replace(python, rules=rules, terminals=terminals, indentation=blocks, separators=python.ignore)
 
 
 class _Formats:
