@@ -190,6 +190,21 @@ def test_any_token_but_some() -> None:
         constraint.parse([0, 2, 1])
 
 
+@pytest.mark.parametrize("version", [None, "3.11", "3.12"])
+def test_fields_of_format_strings_are_expressions(version: str | None) -> None:
+    """Their rules are made for each place, and in trees they are called what they are called elsewhere."""
+    python = dv.compile(dv.Grammar.builtin("python", version=version), BYTES)
+    expression = python.parse("(a.b[1:c] + d)\n").children
+    begin, *in_field, end = python.parse("[f'{(a.b[1:c] + d)}']\n").children
+    assert (begin, in_field, end) == ("f'{", expression, "}'") and len(expression) > 4
+
+
+def test_blocks_of_yaml_are_called_the_same_at_each_column() -> None:
+    tree = dv.compile(dv.Grammar.builtin("yaml"), BYTES).parse("- a: b\n- c:\n  - d: [e]\n")
+    names = {each.data for each in tree.iter_subtrees()}
+    assert names == {"start", "sequence", "mapping", "flow_sequence"}
+
+
 def test_special_tokens_by_name_and_by_id() -> None:
     vocabulary = dv.Vocabulary.from_bytes([b"a", b"b", b"ab", None, None], eos=[4], special={"<x>": 3})
     grammar = dv.Grammar.from_lark('start: A+ "<x>" A+\nA: /[ab]+/').with_special_tokens("token")

@@ -73,7 +73,6 @@ def builtin_grammar(name: str, version: str | None = None) -> Rules:
     if version is not None and (name != "python" or version not in PYTHON_VERSIONS):
         known = f"Use one of {', '.join(PYTHON_VERSIONS)}." if name == "python" else "Only python has versions."
         raise GrammarError(f"there is no version {version!r:.80} of the built-in grammar {name!r}", hint=known)
-    is_python = name == "python"
     grammar = grammar_from_lark(
         (_FOLDER / f"{name}.lark").read_text(encoding="utf-8"),
         lexing=BUILTIN[name],
@@ -81,7 +80,7 @@ def builtin_grammar(name: str, version: str | None = None) -> Rules:
         indentation=_INDENTATION.get(name),
         declared=_DECLARED.get(name),
     )
-    if is_python:
+    if name == "python":
         grammar = with_format_strings(grammar, nests=version == "3.12", one_line=version == "3.11")
     if name == "yaml":
         grammar = with_columns(grammar)

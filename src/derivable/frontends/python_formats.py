@@ -11,7 +11,7 @@ around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..expr import (
@@ -33,8 +33,9 @@ from ..expr import (
     refs,
     star,
 )
-from ..rules import Rules, Terminal
+from ..rules import Rules, Shape, Terminal
 from .build import alternation, concatenation
+from .combine import with_leaves
 from .regex import parse_regex
 
 __all__ = ["with_format_strings"]
@@ -213,14 +214,19 @@ def with_format_strings(python: Rules, *, nests: bool = False, one_line: bool = 
     else:
         opening, closing = ({pair[side] for pair in blocks.brackets} for side in (0, 1))
         rules = _Lines(made, opening | made.opening.keys(), closing | made.closing.keys()).run(python.start)
+        made.shapes |= {_between(name): shape for name, shape in made.shapes.items()}
         made.terminals[_BREAK] = Terminal(_LINE_BREAKS, priority=1)
         blocks = replace(blocks, brackets=())
     rules = _reachable(rules, python.start)
     used = {ref.name for expr in rules.values() for ref in refs(expr)} | {*python.ignore}
     terminals = {name: each for name, each in made.terminals.items() if name in used}
+    shapes = {name: each for name, each in made.shapes.items() if name in rules}
     # What ends a piece early is a form feed (see `_BANNED`), and where one may stand a blank may. So where texts are
     # encoded in a way that has no form feeds, dead ends are still found with them.
-    return replace(python, rules=rules, terminals=terminals, indentation=blocks, separators=python.ignore)
+
+    return replace(
+        python, rules=rules, terminals=terminals, indentation=blocks, shapes=shapes, separators=python.ignore
+    )
 
 
 class _Formats:
@@ -229,6 +235,7 @@ class _Formats:
     def __init__(self, python: Rules, nests: bool, one_line: bool) -> None:
         self.nests, self.in_pairs = nests, not one_line
         self.rules = dict(python.rules)
+        self.shapes = dict(python.shapes)
         self.terminals = {name: each for name, each in python.terminals.items() if name != "_FORMAT"}
         self.names: dict[Terminal, str] = {}
         # Between these lines end freely, in that rules they do not.
@@ -271,6 +278,7 @@ class _Formats:
             conversion = Terminal(Concat((_CONVERSION, _NO_LONGER_NAME)))  # blanks may stand behind it
             value = (Ref("_any_field"), optional(Ref("EQUAL")), optional(self.terminal("CONVERSION", conversion)))
             self.rules["_value"] = Concat(value)
+            self.shapes["_value"] = Shape("")
             return Ref("_value")
         name = f"_value in {place}"
         if name not in self.rules:
@@ -283,11 +291,11 @@ class _Formats:
         """The rules of expressions at a place."""
         strings = {name: self.terminal(f"{name} in {place}", each) for name, each in place.strings().items()}
 
-        def moved(ref: Ref) -> Ref:
-            return Ref(f"{ref.name} in {place}") if ref.name in self.field else ref
+        def moved(leaf: Expr) -> Expr:
+            return Ref(f"{leaf.name} in {place}") if isinstance(leaf, Ref) and leaf.name in self.field else leaf
 
         for name, expr in self.field.items():
-            self.rule(name, place, _mapped(expr, moved))
+            self.rule(name, place, with_leaves(expr, moved))
         ways: list[Expr] = []
         if strings:
             text = [strings["STRING"]]
@@ -307,12 +315,13 @@ class _Formats:
         return Ref(self.names[terminal])
 
     def rule(self, name: str, place: _Place, expr: Expr) -> Ref:
-        """A rule at a place."""
-        name = f"{name} in {place}"
-        self.rules[name] = expr
+        """A rule at a place. In trees it is what it is elsewhere."""
+        known = f"{name} in {place}"
+        self.rules[known] = expr
+        self.shapes[known] = self.shapes.get(name, Shape(""))
         if not place.has_lines:
-            self.one_line[name] = None
-        return Ref(name)
+            self.one_line[known] = None
+        return Ref(known)
 
 
 class _Lines:
@@ -367,20 +376,6 @@ class _Lines:
 
 def _between(name: str) -> str:
     return f"{name} between brackets"
-
-
-def _mapped(expr: Expr, moved: Callable[[Ref], Ref]) -> Expr:
-    """A rule with other names."""
-    match expr:
-        case Ref():
-            return moved(expr)
-        case Concat(items):
-            return concatenation([_mapped(item, moved) for item in items])
-        case Alt(items):
-            return Alt(tuple([_mapped(item, moved) for item in items]))
-        case Repeat():
-            return replace(expr, item=_mapped(expr.item, moved))
-    raise AssertionError(f"unknown part {expr!r} of a rule")
 
 
 def _reachable(rules: Mapping[str, Expr], start: str) -> dict[str, Expr]:

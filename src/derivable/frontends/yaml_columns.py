@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..expr import ANY_CHAR, EMPTY, Alt, And, Concat, Expr, Ref, optional, plus, star
-from ..rules import Rules, Terminal
+from ..rules import Rules, Shape, Terminal
+from .build import alternation, concatenation
 from .regex import parse_regex
 
 __all__ = ["with_columns"]
@@ -50,7 +51,9 @@ def with_columns(yaml: Rules) -> Rules:
         rules |= _rules_at(column)
     document = Concat((Ref(_node(0)), optional(Ref(_line(0)))))
     rules["_document"] = Concat((optional(Ref("BEGIN")), optional(document)))
-    return replace(yaml, rules=rules, terminals=terminals)
+    blocks = [name for name in rules if " at " in name]
+    shapes = {name: Shape("" if name.startswith("_") else name.split(" ")[0]) for name in blocks}
+    return replace(yaml, rules=rules, terminals=terminals, shapes={**yaml.shapes, **shapes})
 
 
 def _rules_at(column: int) -> dict[str, Expr]:
@@ -60,7 +63,7 @@ def _rules_at(column: int) -> dict[str, Expr]:
     below = range(column + 1, min(column + _FURTHER, _COLUMNS) + 1)
     nodes = [Concat((Ref(_line(each)), Ref(_node(each)))) for each in below]
     texts = [Ref(_text(each)) for each in below]
-    items: list[Expr] = [Concat((Ref("DASH"), Alt((EMPTY, *nodes))))]
+    items = [concatenation([Ref("DASH"), alternation([EMPTY, *nodes])])]
     for width in _WIDTHS:
         inside = column + 1 + width
         compact = [Ref(f"{kind} at {inside}") for kind in ("mapping", "sequence")] if inside <= _COLUMNS else []
