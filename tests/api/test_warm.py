@@ -223,8 +223,9 @@ def test_what_texts_split_is_loaded_and_not_split_again(name: str) -> None:
     loaded = dv.Constraint.from_bytes(data, VOCABULARY)
     assert loaded.to_bytes() == data
     before = loaded._kernel.saved_splits()
-    # Loading may split what filling did not: in python a single node.
-    assert len(loaded._plan.splits) <= len(before) <= 1.001 * len(loaded._plan.splits)
+    more = len(before) - len(loaded._plan.splits)
+    # In python replaying the saved masks splits one node that filling did not, which is 48 bytes of 2.6 MB.
+    assert 0 <= more <= 48 if name == "python" else before == loaded._plan.splits
     lazy = dv.compile(_LARK[name](), VOCABULARY)
     for constraint in (loaded, lazy):
         for text in _TEXTS[name]:

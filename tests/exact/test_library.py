@@ -33,14 +33,18 @@ PROGRAMS = {"java": "java", "go": "go", "python": "python", "javascript": "javas
 
 
 @cache
-def constraint(name: str) -> dv.Constraint:
+def constraint(name: str, version: str | None = None) -> dv.Constraint:
     vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
-    return dv.compile(dv.Grammar.builtin(name), vocabulary)
+    return dv.compile(dv.Grammar.builtin(name, version=version), vocabulary)
 
 
 def accepts(name: str, text: bytes) -> bool:
+    return is_accepted(constraint(name), text)
+
+
+def is_accepted(compiled: dv.Constraint, text: bytes) -> bool:
     """The text one byte after the other, and then the end."""
-    m = constraint(name).matcher()
+    m = compiled.matcher()
     for byte in text:
         try:
             m.advance(byte)

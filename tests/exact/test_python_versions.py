@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from functools import cache
 
 import pytest
 from references import REFERENCES
-from test_library import snippets
+from test_library import constraint, is_accepted, snippets
 
 import derivable as dv
 from derivable.automata import compile_expr
@@ -22,21 +21,8 @@ from derivable.frontends.lark import grammar_from_lark
 KINDS = ("accepted", "rejected", "deviations-accepted", "deviations-rejected")
 
 
-@cache
-def constraint(version: str) -> dv.Constraint:
-    vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
-    return dv.compile(dv.Grammar.builtin("python", version=version), vocabulary)
-
-
 def accepts(version: str, text: bytes) -> bool:
-    """The text one byte after the other, and then the end."""
-    m = constraint(version).matcher()
-    for byte in text:
-        try:
-            m.advance(byte)
-        except dv.TokenRejectedError:
-            return False
-    return m.is_accepting
+    return is_accepted(constraint("python", version), text)
 
 
 @pytest.mark.parametrize(
@@ -64,19 +50,12 @@ def test_the_snippets_are_what_python_says(version: str) -> None:
 
 def test_without_a_version_lines_may_end_in_fields() -> None:
     """All else is that of 3.11."""
-    default = dv.compile(dv.Grammar.builtin("python"), constraint("3.11").vocabulary)
-    known = snippets("python", "3.11-accepted") + snippets("python", "3.11-rejected")
-    for text in known:
-        m = default.matcher()
-        try:
-            m.advance_bytes(text)
-            taken = m.is_accepting
-        except dv.TokenRejectedError:
-            taken = False
+    default = constraint("python")
+    for text in snippets("python", "3.11-accepted") + snippets("python", "3.11-rejected"):
+        taken = is_accepted(default, text)
         assert taken == accepts("3.11", text) or (taken and b"\n" in text), text
-    m = default.matcher()
-    m.advance_bytes(b"(f'{x\n}')")
-    assert m.is_accepting and not accepts("3.11", b"(f'{x\n}')") and accepts("3.12", b"(f'{x\n}')")
+    lines = b"(f'{x\n}')"
+    assert is_accepted(default, lines) and not accepts("3.11", lines) and accepts("3.12", lines)
 
 
 def test_unknown_versions_are_refused() -> None:
