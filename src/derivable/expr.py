@@ -304,12 +304,16 @@ class Special:
 
     Not `negated`: this one, or one in `also`. `negated`: any token of text but these; of the `whole` vocabulary but
     these. Special ones and ends of sequence are otherwise allowed only where they are named. Never matched by bytes.
+
+    `ends_text`: no token of text is meant, for what ends the text before it must not be text itself. Compiling for a
+    vocabulary in which it is text is an `UnsupportedFeatureError`.
     """
 
     token: str | int
     negated: bool = False
     also: tuple[str | int, ...] = ()
     whole: bool = False
+    ends_text: bool = False
 
     @property
     def tokens(self) -> tuple[str | int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import VocabularyError
+from .errors import UnsupportedFeatureError, VocabularyError
 from .expr import Special
 from .vocabulary import Vocabulary
 
@@ -14,8 +14,11 @@ def tokens_by_id(named: Special, vocabulary: Vocabulary) -> Special:
 
     Raises:
         VocabularyError: as `resolve_token`; or none is left.
+        UnsupportedFeatureError: it ends the text before it, and is text itself.
     """
     ids = token_ids(named, vocabulary)
+    if named.ends_text:
+        _refuse_text(ids, vocabulary)
     negated = named.negated and not named.whole
     if named.negated and named.whole:
         ids = sorted({*range(vocabulary.size)}.difference(ids))
@@ -24,6 +27,19 @@ def tokens_by_id(named: Special, vocabulary: Vocabulary) -> Special:
                 f"the grammar names any token but all {vocabulary.size:,} of the vocabulary. Leave some of them out."
             )
     return Special(ids[0] if ids else "", negated, tuple(ids[1:]))
+
+
+def _refuse_text(ids: list[int], vocabulary: Vocabulary) -> None:
+    """Refuses tokens of text as what ends the text before them: other tokens may spell the same."""
+    for token in ids:
+        data = vocabulary.tokens[token]
+        if data:
+            raise UnsupportedFeatureError(
+                "lazy",
+                f"a lazy rule ends with a token that is text in this vocabulary ({data!r:.80}, token {token}): other "
+                "tokens may spell that before it",
+                hint='End the rule with the text itself, `[suffix="..."]`, or with a special token.',
+            )
 
 
 def token_ids(named: Special, vocabulary: Vocabulary) -> list[int]:

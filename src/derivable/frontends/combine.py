@@ -13,7 +13,7 @@ from typing import get_args
 
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Bytes, Concat, Embedded, Expr, Members, Ref, Repeat, Sequences, Spelled, text
-from ..lowering.leaves import cut_into_leaves, names_only
+from ..lowering.leaves import cut_into_leaves, names_only, regular_bodies
 from ..lowering.show import show
 from ..rules import GrammarWarning, Rules, Shape, SpecialTokens, Tally, Terminal
 from .build import Step, alternation, concatenation, repeat, run
@@ -28,6 +28,7 @@ __all__ = [
     "repeated",
     "with_leaves",
     "with_literals_spelled",
+    "with_terminals",
 ]
 
 
@@ -198,6 +199,30 @@ def _mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Step:
             return replace(expr, item=(yield _mapped(item, leaf)))
         case _:
             return leaf(expr)
+
+
+def with_terminals(
+    grammar: Rules, names: Iterable[str], title: Callable[[str], str], make: Callable[[str, Expr], Terminal]
+) -> tuple[Rules, list[str]]:
+    """The grammar in which some rules are one terminal each, and the names of those of them that are not regular.
+
+    Args:
+        names: the rules.
+        title: what the terminal of a rule is called, if no other has that name.
+        make: the terminal of a rule, given what the rule is when all that it names is written out.
+    """
+    bodies = regular_bodies(grammar, names)
+    rules, terminals = dict(grammar.rules), dict(grammar.terminals)
+    irregular = []
+    for name in names:
+        if name not in bodies:
+            irregular.append(name)
+            continue
+        inside = title(name)
+        while inside in rules or inside in terminals:
+            inside += "'"
+        terminals[inside], rules[name] = make(name, bodies[name]), Ref(inside)
+    return replace(grammar, rules=rules, terminals=terminals), irregular
 
 
 def plain(grammar: Rules) -> Rules:

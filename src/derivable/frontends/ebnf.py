@@ -59,7 +59,7 @@ _DIALECT = Dialect(
 _OPTIONS = re.compile(r"\[[^\]\r\n]*\]")
 _OPTION = re.compile(rf"[\[,]\s*({_NAME})")
 _OF_LARK = ("suffix", "stop", "stop_capture")
-_BOUNDS = re.compile(r"\{\s*([0-9]{1,18})\s*(,\s*(-1|[0-9]{1,18})?\s*)?\}")
+_BOUNDS = re.compile(r"\{\s*([0-9]{1,18})\s*(,\s*(?:(-1|[0-9]{1,18})\s*)?)?\}")
 _INTEGER = re.compile(r"[0-9]{1,18}")
 _JSON_BODY = star(Chars.of((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C), negated=True))
 _SHAPES = {

@@ -8,9 +8,9 @@ from functools import partial
 
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Expr, Ref
-from ..lowering.leaves import names_only, regular_bodies
+from ..lowering.leaves import names_only
 from ..rules import Rules, Shape, Terminal
-from .combine import plain, with_leaves
+from .combine import plain, with_leaves, with_terminals
 
 __all__ = ["with_temperatures"]
 
@@ -25,24 +25,17 @@ def with_temperatures(grammar: Rules, temperatures: Mapping[str, float], without
                 hint=f"Its rules are {', '.join([*grammar.rules][:8])}.",
             )
     if grammar.lexing == "scannerless" and not names_only(grammar):
-        grammar = plain(_with_terminals(grammar, temperatures))
+        # Rules that are regular become one terminal each: so masks cost what they did.
+        made, _ = with_terminals(
+            grammar,
+            [name for name in temperatures if name in grammar.rules],
+            lambda name: f"{name} as a whole",
+            lambda name, body: Terminal(body, temperature=temperatures[name]),
+        )
+        grammar = plain(made)
     elif grammar.ignore and grammar.lexing == "scannerless":
         grammar = plain(grammar)
     return _Copies(grammar, temperatures, without).grammar()
-
-
-def _with_terminals(grammar: Rules, temperatures: Mapping[str, float]) -> Rules:
-    """Rules that are regular become one terminal each: so masks cost what they did."""
-    bodies = regular_bodies(grammar, temperatures)
-    rules: dict[str, Expr] = dict(grammar.rules)
-    terminals = dict(grammar.terminals)
-    for name in temperatures:
-        if name in rules and name in bodies:
-            inside = f"{name} as a whole"
-            while inside in rules or inside in terminals:
-                inside += "'"
-            terminals[inside], rules[name] = Terminal(bodies[name], temperature=temperatures[name]), Ref(inside)
-    return replace(grammar, rules=rules, terminals=terminals)
 
 
 class _Copies:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import ArgumentError, DerivableError, GrammarError
 from ...frontends.llguidance import grammar_from_llguidance
+from ...frontends.llguidance.source import TOKEN
 from ...grammar import Grammar as EngineGrammar
 from ...rules import Rules
 from .config import limits
@@ -15,7 +16,6 @@ from .tokenizer_info import TokenizerInfo
 
 __all__ = ["lark_grammar", "named_tokens", "refused_names"]
 
-_NAMED_TOKEN = re.compile(r"<[^<>\s\[][^<>\s]*>")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -23,8 +23,10 @@ def named_tokens(texts: Sequence[str], tokenizer_info: TokenizerInfo | None) -> 
     """The ids of the tokens that grammars may name, by what they spell; `None` where there is no tokenizer."""
     if tokenizer_info is None:
         return None
-    wanted = {found[0] for text in texts for found in _NAMED_TOKEN.finditer(text)}
+    wanted = {found[0] for text in texts for found in TOKEN.finditer(text)}
     ids: dict[str, list[int]] = {}
+    if not wanted:
+        return ids
     for token_id, data in enumerate(tokenizer_info.decoded_vocab):
         if data[:1] == b"<" and (spelled := data.decode("utf-8", "replace")) in wanted:
             ids.setdefault(spelled, []).append(token_id)

@@ -332,9 +332,9 @@ class GrammarMatcher:
         taken = self._taken[:-1] if matcher.is_finished and not self._without_stop else self._taken
         spelled = self._tokenizer_info.spelled
         with runtime_errors():
-            text: Any = b"".join([spelled(part) if isinstance(part, int) else part for part in taken])
-            if all(isinstance(part, int) for part in taken):
-                text = taken
+            text: Any = taken
+            if not all(isinstance(part, int) for part in taken):
+                text = b"".join([spelled(part) if isinstance(part, int) else part for part in taken])
             found = matcher.constraint.captures(text, is_whole=matcher.is_accepting)  # type: ignore[attr-defined]
         return [(name, part.encode("utf-8", "surrogateescape")) for name, part in found.listed]
 
@@ -354,7 +354,7 @@ class GrammarMatcher:
         self._taken.clear()
 
     def fork(self) -> GrammarMatcher:
-        """A second matcher at the same place. Cost: constant."""
+        """A second matcher at the same place. Cost: a list of the tokens so far, which captures are read from."""
         copy = GrammarMatcher.__new__(GrammarMatcher)
         copy.__dict__ |= self.__dict__ | {"_matcher": self._matcher.fork(), "_taken": [*self._taken]}
         return copy

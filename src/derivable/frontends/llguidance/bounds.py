@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from ...errors import UnsupportedFeatureError
-from ...expr import ANY_CHAR, And, Expr, Ref, Repeat
-from ...lowering.leaves import regular_bodies
+from ...expr import ANY_CHAR, And, Expr, Repeat
 from ...rules import Rules, Terminal
 from ..bounded import with_max_tokens
+from ..combine import with_terminals
 from ..temperatures import with_temperatures
 from .attributes import Attributes
 from .lexemes import shortest
@@ -29,10 +29,10 @@ def with_attributes(grammar: Rules, said: Mapping[str, Attributes], without: Col
     """
     lazy = {name: each for name, each in said.items() if each.lazy}
     if lazy:
-        grammar = _with_terminals(grammar, lazy, "lazy", lambda name, body: shortest(body))
+        grammar = _as_terminals(grammar, lazy, "lazy", lambda name, body: shortest(body))
     counted = {name: each for name, each in said.items() if each.max_chars is not None}
     if counted:
-        grammar = _with_terminals(
+        grammar = _as_terminals(
             grammar, counted, "max_chars", lambda name, body: _at_most(body, counted[name].max_chars)
         )
     tokens = {name: each.max_tokens for name, each in said.items() if each.max_tokens is not None}
@@ -49,25 +49,20 @@ def _at_most(body: Expr, most: int | None) -> Expr:
     return And((body, Repeat(ANY_CHAR, 0, most)))
 
 
-def _with_terminals(
+def _as_terminals(
     grammar: Rules, said: Mapping[str, Attributes], attribute: str, make: Callable[[str, Expr], Expr]
 ) -> Rules:
     """The grammar in which some rules are one terminal each, made of what they are."""
-    rules, terminals = dict(grammar.rules), dict(grammar.terminals)
-    bodies = regular_bodies(grammar, said)
-    for name, each in said.items():
-        if name not in bodies:
-            raise UnsupportedFeatureError(
-                attribute,
-                f"{attribute} of the rule {name!r} is not supported, for it is not regular: it refers to itself, names "
-                "a token, or holds another grammar or a rule that is bounded otherwise",
-                source=grammar.source,
-                span=each.span,
-                hint="Put the attribute on a rule in it that is made of text and terminals.",
-            )
-        inside = f"{name} ({attribute})"
-        while inside in rules or inside in terminals:
-            inside += "'"
-        terminals[inside] = Terminal(make(name, bodies[name]))
-        rules[name] = Ref(inside)
-    return replace(grammar, rules=rules, terminals=terminals)
+    made, irregular = with_terminals(
+        grammar, said, lambda name: f"{name} ({attribute})", lambda name, body: Terminal(make(name, body))
+    )
+    if irregular:
+        raise UnsupportedFeatureError(
+            attribute,
+            f"{attribute} of the rule {irregular[0]!r} is not supported, for it is not regular: it refers to itself, "
+            "names a token, or holds another grammar or a rule that is bounded otherwise",
+            source=grammar.source,
+            span=said[irregular[0]].span,
+            hint="Put the attribute on a rule in it that is made of text and terminals.",
+        )
+    return made

@@ -33,7 +33,7 @@ from ..combine import Joined, with_leaves
 from .attributes import Attributes
 from .bounds import with_attributes
 from .items import Definition, Document, Makers, is_terminal_name
-from .lexemes import Places, cut, shortest, with_places, without_end
+from .lexemes import Places, cut, shortest, without_end
 from .source import Source
 from .syntax import read_document
 
@@ -137,7 +137,10 @@ class _Assembly:
                 hint=f"Define it. Defined are {', '.join(list(definitions)[:8]) or 'none'}.",
             )
         for definition in definitions.values():
-            self.check_names(definition.body)
+            said = definition.attributes
+            for part in (definition.body, said.suffix, said.stop):
+                if part is not None:
+                    self.check_names(part)
         for name in definitions:
             if is_terminal_name(name):
                 self.body_of(name)
@@ -148,7 +151,8 @@ class _Assembly:
                 self.lexeme(definition)
             elif name in self.joined.rules:
                 self.refuse_lexeme_attributes(definition)
-                rules[name] = run(self.rule(definition.body, parts))
+                body = self.ended_by_token(definition.body) if definition.attributes.lazy else definition.body
+                rules[name] = run(self.rule(body, parts))
         for name in definitions:  # lexemes that are told apart from their ends are rules
             if name in self.joined.rules and name not in rules:
                 rules[name] = self.joined.rules[name]
@@ -171,42 +175,42 @@ class _Assembly:
 
     def body_of(self, name: str) -> Expr:
         """A terminal, the terminals in it written out."""
-        todo, opened = [name], list[str]()
+        todo, opened = [name], set[str]()
         while todo:
             top = todo[-1]
-            definition = self.document.definitions[top]
-            missing = [ref for ref in refs(definition.body) if ref.name not in self.bodies]
-            for ref in missing:
-                if not is_terminal_name(ref.name):
-                    what = "a grammar" if ref.name in self.document.parts else f"rule {ref.name!r}"
-                    if ref.name in self.document.parts:
-                        self.source.fail(
-                            f"{ref.name.split()[0]} cannot be used in terminals",
-                            *(ref.span or (0, 0)),
-                            hint="Use it in a rule.",
-                        )
-                    hint = "Terminals are made of terminals and text; use it in a rule, or define it as a terminal."
-                    self.source.fail(f"terminal {top!r} cannot reference {what}", *(ref.span or (0, 0)), hint=hint)
-                if self.document.definitions[ref.name].attributes.are_there:
-                    problem = f"{ref.name!r} has attributes, which belong to whole lexemes, and is part of {top!r}"
-                    hint = "Take the attributes off, or define a second terminal with them."
-                    self.source.unsupported("attribute", problem, *(ref.span or (0, 0)), hint=hint)
-                if ref.name in opened or ref.name == top:
-                    hint = "A terminal is regular and cannot hold itself; write rules."
-                    self.source.fail(f"circular reference in terminal {ref.name!r}", *(ref.span or (0, 0)), hint=hint)
-            if missing:
-                opened.append(top)
-                todo.append(missing[0].name)
+            body = self.document.definitions[top].body
+            if top not in self.bodies and top not in opened:
+                opened.add(top)
+                missing = dict.fromkeys(self.checked_part(ref, top, opened) for ref in refs(body))
+                todo += [part for part in missing if part not in self.bodies]
                 continue
             todo.pop()
-            if top in opened:
-                opened.remove(top)
-            self.bodies[top] = self.written(definition.body)
-            self.sizes[top] = 1 + sum(self.sizes.get(r.name, 1) for r in refs(definition.body))
+            opened.discard(top)
+            if top in self.bodies:  # two terminals named it
+                continue
+            self.bodies[top] = self.written(body)
+            self.sizes[top] = 1 + sum(self.sizes.get(r.name, 1) for r in refs(body))
             if self.sizes[top] > self.limits.max_symbols // 10:
                 detail = f"terminal {top!r} of a Lark grammar, written out"
                 raise LimitError("max_symbols", 10 * self.sizes[top], self.limits.max_symbols, detail)
         return self.bodies[name]
+
+    def checked_part(self, ref: Ref, terminal: str, opened: set[str]) -> str:
+        """The name in a terminal, which is to be that of another one. `opened`: the terminals that hold this one."""
+        place = ref.span or (0, 0)
+        if ref.name in self.document.parts:
+            self.source.fail(f"{ref.name.split()[0]} cannot be used in terminals", *place, hint="Use it in a rule.")
+        if not is_terminal_name(ref.name):
+            hint = "Terminals are made of terminals and text; use it in a rule, or define it as a terminal."
+            self.source.fail(f"terminal {terminal!r} cannot reference rule {ref.name!r}", *place, hint=hint)
+        if self.document.definitions[ref.name].attributes.are_there:
+            problem = f"{ref.name!r} has attributes, which belong to whole lexemes, and is part of {terminal!r}"
+            hint = "Take the attributes off, or define a second terminal with them."
+            self.source.unsupported("attribute", problem, *place, hint=hint)
+        if ref.name in opened:
+            hint = "A terminal is regular and cannot hold itself; write rules."
+            self.source.fail(f"circular reference in terminal {ref.name!r}", *place, hint=hint)
+        return ref.name
 
     def written(self, body: Expr) -> Expr:
         return run(self._written(body))
@@ -261,6 +265,8 @@ class _Assembly:
             if said.capture is not None:
                 self.joined.captures[name] = said.capture or name
             return
+        for ref in refs(ending):
+            self.checked_part(ref, name, set())
         end = self.written(ending)
         self.refuse_empty_end(said, end)
         whole = shortest(concatenation((body, end)))
@@ -342,6 +348,15 @@ class _Assembly:
                 return all(map(self.may_be_lexeme, before))
         return False
 
+    def ended_by_token(self, body: Expr) -> Expr:
+        """The same, which cannot be compiled where the token is one of text: other tokens may spell that."""
+        match body:
+            case Special():
+                return replace(body, ends_text=True)
+            case Concat((*before, Special() as last)):
+                return Concat((*before, replace(last, ends_text=True)))
+        return body
+
     # Rules
 
     def part(self, grammar: Rules) -> Ref:
@@ -389,7 +404,9 @@ class _Assembly:
         places = Places(rules, own, self.start, self.limits).beside(self.lazy)
         made: dict[tuple[str, tuple[str, ...]], Expr] = {}
 
-        def placed(leaf: Ref) -> Expr:
+        def placed(leaf: Expr) -> Expr:
+            if not isinstance(leaf, Ref):
+                return leaf
             found = tuple(name for name in places.get(id(leaf), ()) if self.lazy[name] != self.lazy.get(leaf.name))
             terminal = terminals.get(leaf.name)
             if not found or terminal is None or isinstance(terminal.expr, Special):
@@ -400,7 +417,7 @@ class _Assembly:
             made_ref = made[key]
             return replace(leaf, name=made_ref.name) if isinstance(made_ref, Ref) else made_ref
 
-        return {name: with_places(expr, placed) for name, expr in rules.items()}
+        return {name: with_leaves(expr, placed) for name, expr in rules.items()}
 
     def cut_terminal(self, leaf: Ref, terminal: Terminal, others: tuple[Expr, ...]) -> Expr:
         whole = self.lazy.get(leaf.name)

@@ -8,6 +8,7 @@ grammars.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,12 +17,12 @@ from ...expr import And, Expr, Ref, Special
 from ...rules import Rules
 from .attributes import Attributes
 from .patterns import characters_of, chunks_of_text, json_value, literal, one_of_range, pattern, substring
-from .source import NAME, REGEXP, STRING, Source
+from .source import NAME, REGEXP, STRING, TOKEN, Source
 
 __all__ = ["Definition", "Document", "Items", "Makers", "is_terminal_name"]
 
 _MOST_IDS = 1_000_000
-_TOKEN = re.compile(r"<([^<>\s\[][^<>\s]*)>")
+"""Of tokens that one text names, all its ranges together."""
 _TOKEN_IDS = re.compile(r"<\[([^\]\n]*)\]>")
 _IDS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
@@ -77,7 +78,7 @@ def is_terminal_name(name: str) -> bool:
     return name.lstrip("_")[:1].isupper()
 
 
-class Items:
+class Items(ABC):
     """Reads single items, from a place in a text on.
 
     Args:
@@ -88,9 +89,9 @@ class Items:
         self.source, self.makers, self.depth = source, makers, depth
         self.document_ = Document()
 
+    @abstractmethod
     def nested_document(self) -> Document:
         """What stands behind a `{`, up to the `}` that closes it."""
-        raise NotImplementedError
 
     def refuse_parameters(self) -> None:
         """What other dialects have behind a name."""
@@ -184,7 +185,7 @@ class Items:
                 )
             source.at = found.end()
             return self.token_ids(found[1], found.span())
-        named = _TOKEN.match(source.text, begin)
+        named = TOKEN.match(source.text, begin)
         if named is None:
             closed = source.text.find(">", begin, source.text.find("\n", begin) % (len(source.text) + 1)) + 1
             problem = "invalid special token" if closed else "unterminated special token"
@@ -217,8 +218,9 @@ class Items:
             low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
             if high < low:
                 source.fail("invalid numeric special-token range", *span, hint=hint)
-            if high - low > _MOST_IDS or len(ids) > _MOST_IDS:
-                raise LimitError("max_symbols", high - low, _MOST_IDS, "the special-token range is too large")
+            source.token_ids += high - low + 1
+            if source.token_ids > _MOST_IDS:
+                raise LimitError("ids of tokens", source.token_ids, _MOST_IDS, "in a Lark grammar")
             ids.update(dict.fromkeys(range(low, high + 1)))
         first, *others = ids
         return Special(first, negated, tuple(others), whole=negated)

@@ -10,15 +10,16 @@ what may follow it, wherever the rule that it ends is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from operator import or_
 
 from ...automata import compile_expr
 from ...errors import LimitError
-from ...expr import ANY_CHAR, Alt, And, Concat, Expr, Graph, Not, Ref, Repeat, plus, star
+from ...expr import ANY_CHAR, Alt, And, Concat, Expr, Graph, Not, Ref, Repeat, plus, refs, star
 from ...limits import Limits
-from ..build import Step, run
 
-__all__ = ["Places", "cut", "shortest", "with_places", "without_end"]
+__all__ = ["Places", "cut", "shortest", "without_end"]
 
 
 def shortest(expr: Expr) -> Expr:
@@ -82,18 +83,19 @@ class Places:
         self.names: list[str] = []
         self._numbers: dict[int, int] = {}  # by the identity of a `Ref`
         for expr in rules.values():
-            for leaf in _leaves(expr):
+            for leaf in refs(expr):
                 if leaf.name in terminals:
                     self._numbers[id(leaf)] = len(self.names)
                     self.names.append(leaf.name)
-        if len(self.names) ** 2 > limits.max_symbols * 64:
-            raise LimitError("max_symbols", len(self.names), limits.max_symbols, "places beside lazy rules")
+        size = len(self.names) ** 2 // 64  # words of the sets in `follow`
+        if size > limits.max_symbols:
+            raise LimitError("max_symbols", size, limits.max_symbols, "places beside lazy rules")
         self._nullable = dict.fromkeys(rules, False)
         self._first = dict.fromkeys(rules, 0)
         self._last = dict.fromkeys(rules, 0)
         users: dict[str, list[str]] = {}
         for name, expr in rules.items():
-            for leaf in _leaves(expr):
+            for leaf in refs(expr):
                 users.setdefault(leaf.name, []).append(name)
         todo: dict[str, None] = dict.fromkeys(reversed(list(rules)))
         while todo:
@@ -172,37 +174,6 @@ class Places:
         }
 
 
-def with_places(expr: Expr, leaf: Callable[[Ref], Expr]) -> Expr:
-    """The same rule with something else for its names."""
-    return run(_mapped(expr, leaf))
-
-
-def _mapped(expr: Expr, leaf: Callable[[Ref], Expr]) -> Step:
-    match expr:
-        case Ref():
-            return leaf(expr)
-        case Concat(items) | Alt(items):
-            new = []
-            for item in items:
-                new.append((yield _mapped(item, leaf)))
-            return type(expr)(tuple(new))
-        case Repeat(item, low, high, lazy):
-            return Repeat((yield _mapped(item, leaf)), low, high, lazy)
-    return expr
-
-
-def _leaves(expr: Expr) -> Iterator[Ref]:
-    stack = [expr]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, Ref):
-            yield part
-        elif isinstance(part, Concat | Alt):
-            stack.extend(reversed(part.items))
-        elif isinstance(part, Repeat):
-            stack.append(part.item)
-
-
 def _bits(places: int) -> Iterator[int]:
     while places:
         lowest = places & -places
@@ -210,8 +181,5 @@ def _bits(places: int) -> Iterator[int]:
         places ^= lowest
 
 
-def _union(sets: Iterator[int]) -> int:
-    found = 0
-    for each in sets:
-        found |= each
-    return found
+def _union(sets: Iterable[int]) -> int:
+    return reduce(or_, sets, 0)

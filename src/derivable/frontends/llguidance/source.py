@@ -5,26 +5,30 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from ...errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
+from ...errors import GrammarSyntaxError, UnsupportedFeatureError
 from ...limits import Limits
+from ..build import checked_source
 
-__all__ = ["NAME", "REGEXP", "STRING", "Source", "has_marks"]
+__all__ = ["NAME", "REGEXP", "STRING", "TOKEN", "Source", "has_marks"]
 
 NAME = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_]|-(?!>))*")
 STRING = re.compile(r'"((?:\\.|[^"\\\r\n])*)"(i?)')
 REGEXP = re.compile(r"/((?:\\[^\r\n]|[^/\\\r\n])+)/([a-z]*)")
+TOKEN = re.compile(r"<[^<>\s\[][^<>\s]*>")
 _BLANKS = re.compile(r"(?:[ \t\f\r]|//[^\n]*|\#[^\n]*)*")
 _BLANKS_AND_LINES = re.compile(r"(?:[ \t\f\r\n]|//[^\n]*|\#[^\n]*)*")
 
-_TEXTS = re.compile(r'//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\r\n])*"i?|/(?:\\[^\r\n]|[^/\\\r\n])+/[a-z]*')
+# What is never closed goes to the end of its line: were it read again from its next character on, and again, a line of
+# `\"` would take the square of its length. No pattern here has two neighbours that could both take the same blanks.
+_TEXTS = re.compile(r'//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\r\n])*(?:"i?)?|/(?:\\[^\r\n]|[^/\\\r\n])+(?:/[a-z]*)?')
 _MARKS = re.compile(
     r"""
       %(?:llguidance|grammar_options|json|lark|regex)\b      # directives
-    | ^[ \t]*[?!]*[A-Za-z_][\w-]*[ \t]*\[[^\]:]*\][ \t]*:    # attributes of a rule
+    | ^[ \t]*[?!]*[A-Za-z_][\w-]*[ \t]*\[[^\[\]:]*\][ \t]*:  # attributes of a rule
     | ^[ \t]*[?!]*[A-Za-z_]\w*-[\w-]*[ \t]*:                 # a name with a hyphen
     | <\[ | <[^\s<>]+>                                       # tokens
     | @[A-Za-z_]                                             # other grammars
-    | \{[ \t]*(?:\d+[ \t]*(?:,[ \t]*\d*[ \t]*)?|,[ \t]*\d+[ \t]*)\}   # how often
+    | \{[ \t]*(?:\d+[ \t]*(?:,[ \t]*(?:\d+[ \t]*)?)?|,[ \t]*\d+[ \t]*)\}   # how often
     | &                                                      # and, not
     | ~(?![ \t]*\d)
     """,
@@ -39,16 +43,18 @@ def has_marks(text: str) -> bool:
 
 
 class Source:
-    """A text and a place in it."""
+    """A text and a place in it.
+
+    Attributes:
+        at: the place.
+        token_ids: how many ids of tokens were read before it, which is bounded.
+    """
 
     def __init__(self, text: str, limits: Limits) -> None:
-        if not isinstance(text, str):
-            raise GrammarError(f"a Lark grammar must be a str, not {type(text).__name__}", hint="Decode it as UTF-8.")
-        if len(text) > limits.max_source:
-            raise LimitError("max_source", len(text), limits.max_source, "Lark grammar")
-        self.text = text
+        self.text = checked_source(text, limits, "Lark grammar")
         self.limits = limits
         self.at = 0
+        self.token_ids = 0
 
     def peek(self, size: int = 1) -> str:
         """The next characters."""

@@ -19,7 +19,8 @@ _DEEPEST = 32
 """Grammars inside one another."""
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _COUNTS = re.compile(
-    r"\{[ \t]*(\d{1,18})?[ \t]*(,)?[ \t]*(\d{1,18})?[ \t]*\}|~[ \t]*(\d{1,18})(?:[ \t]*\.\.[ \t]*(\d{1,18}))?"
+    r"\{[ \t]*(?:(\d{1,18})[ \t]*)?(?:(,)[ \t]*(?:(\d{1,18})[ \t]*)?)?\}"
+    r"|~[ \t]*(\d{1,18})(?:[ \t]*\.\.[ \t]*(\d{1,18}))?"
 )
 _OPTIONS = ("allow_initial_skip", "no_forcing", "allow_invalid_utf8", "skip_repetition")
 
@@ -31,7 +32,7 @@ def read_document(source: Source, makers: Makers, depth: int = 0) -> Document:
         depth: how many grammars this one is inside of.
     """
     if depth > _DEEPEST:
-        raise LimitError("max_depth", depth, _DEEPEST, "Lark grammars inside one another")
+        raise LimitError("nested Lark grammars", depth, _DEEPEST)
     return _Reader(source, makers, depth).document()
 
 
