@@ -404,8 +404,10 @@ class Combining(Rules):
         return self.of(with_max_tokens(self, checked))
 
     def with_temperature(self, temperature: float | Mapping[str, float]) -> Self:
-        """The same texts, of which a part is sampled with a temperature of its own: `Matcher.temperature` tells it
-        while the part is written, and `generate` and `transformers` heed it. Masks do not change.
+        """The same texts, with a temperature to sample this grammar or some of its rules with.
+
+        `Matcher.temperature` says it while such a part is written. `generate` and the integrations for `transformers`
+        sample with it; other hosts have to ask the matcher. Masks do not change.
 
         Args:
             temperature: that of the whole, as a part of what this grammar becomes a part of; or those of rules or

@@ -380,10 +380,11 @@ class Matcher(_kernel.Matcher):
 
     @property
     def temperature(self) -> float | None:
-        """What the next token should be sampled with: the temperature of the terminal that its first byte belongs to,
-        `None` where the grammar says none. `Grammar.with_temperature` sets it, and attributes of rules in the dialects.
+        """The temperature that the grammar sets for the next token, `None` where it sets none.
 
-        Where the byte may belong to several, as at the end of one that may also go on, it is the highest that is set.
+        It is that of the terminal that the token's first byte belongs to. Where the byte may belong to several, as
+        where a terminal may end or go on, it is the highest that is set. `Grammar.with_temperature` sets temperatures,
+        and so does the attribute `temperature` of rules in Lark and EBNF (docs/dialects.md). Masks do not depend on it.
 
         Example:
             >>> import derivable as dv
@@ -393,7 +394,8 @@ class Matcher(_kernel.Matcher):
             >>> m.temperature, m.advance(0), m.temperature, m.advance(1), m.temperature, m.advance(2), m.temperature
             (None, None, 0.7, None, 0.7, None, None)
 
-        Cost: some microseconds where the grammar sets temperatures, else nothing.
+        Cost: 5 to 50 us where the grammar sets temperatures, else 0.2 us. Where a JSON string or a counted lexeme may
+        end, each byte that may follow is tried, which can take 0.6 ms.
         """
         known = self.constraint._temperatures
         if not known or self.is_finished:

@@ -91,11 +91,13 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             recognised (see above); `True` accepts it always (a candidate generator that copies its ids), `False` never.
         max_new_tokens: what `generate` is told, which does not tell its processors: every text is complete within so
             many tokens, the end token included. `None`: texts may be cut off.
-        temperature: what `generate` is told, likewise. Where the grammar sets a temperature (`Matcher.temperature`),
-            scores are scaled so that dividing by this one gives that; at 0 only the most likely token is left.
+        temperature: the temperature that `generate` is called with, by which it divides the scores later. Where the
+            grammar sets another one (`Matcher.temperature`), scores are scaled here so that both together give the
+            grammar's. Where that is 0, only the most likely token is left.
 
     Raises:
         LimitError: no text of one of the constraints is known that takes so few tokens.
+        ArgumentError: `temperature` is 0 or less, or not finite.
 
     Cost: per row, a fork and an advance (about 2 us) and the mask; per call, unpacking the mask and one `masked_fill`.
     """
