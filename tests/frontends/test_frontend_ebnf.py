@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from time import process_time
 from typing import Any
 
 import pytest
@@ -153,6 +154,13 @@ def test_bounds() -> None:
 def test_comments_cost_their_length() -> None:
     text = "root ::= x " + "# # " * 50_000 + '\nx ::= "a"'
     assert accepts(ebnf(text), "a")
+
+
+def test_blanks_in_bounds_cost_their_length() -> None:
+    begin = process_time()
+    with pytest.raises(dv.GrammarSyntaxError, match="bounds of a repetition"):
+        dv.Grammar.from_ebnf('root ::= "x"{1,' + " " * 100_000 + "x}")
+    assert process_time() - begin < 5
 
 
 def test_the_start_rule_has_two_names() -> None:

@@ -163,9 +163,6 @@ def test_size_and_depth_are_bounded() -> None:
         pytest.param('start: "x"{1,' + " " * 40_000 + "x}", id="blanks within a repeat"),
         pytest.param('start: "x"{' + " " * 40_000 + "x}", id="blanks that begin a repeat"),
         pytest.param(
-            "start: T\nT: " + " ".join(f"A{at}" for at in range(4_000)) + "\nA: B", id="terminals that are not there"
-        ),
-        pytest.param(
             "start: T\nT: " + " ".join(f"A{at}" for at in range(4_000)) + " X\n"
             + "\n".join(f'A{at}: "x"' for at in range(4_000)) + "\nX: T",
             id="a terminal of many others",
@@ -173,7 +170,8 @@ def test_size_and_depth_are_bounded() -> None:
     ],
 )  # fmt: skip
 def test_time_grows_with_the_length(text: str) -> None:
-    """Each took minutes where a pattern, or a walk through the terminals, looked again at what it had seen."""
+    """Each takes ten seconds or more if a pattern, or the walk through the terminals, looks again at what it has
+    seen."""
     begin = process_time()
     for read in (dv.Grammar.from_lark, lark):
         with pytest.raises(dv.DerivableError):
