@@ -220,7 +220,7 @@ class Items(ABC):
                 source.fail("invalid numeric special-token range", *span, hint=hint)
             source.token_ids += high - low + 1
             if source.token_ids > _MOST_IDS:
-                raise LimitError("ids of tokens", source.token_ids, _MOST_IDS, "in a Lark grammar")
+                raise LimitError("ids of tokens", source.token_ids, _MOST_IDS, "the special-token range is too large")
             ids.update(dict.fromkeys(range(low, high + 1)))
         first, *others = ids
         return Special(first, negated, tuple(others), whole=negated)
