@@ -175,7 +175,9 @@ def test_choices_of_tools() -> None:
             xgr.normalize_tool_choice(given, choice)  # type: ignore[arg-type]
 
 
-def test_models_of_ones_own() -> None:
+def test_models_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xgr.builtin_structural_tag, "_registered", {})  # type: ignore[attr-defined]
+
     @xgr.register_model_structural_tag("my_model", marker_tokens=["<tool>"])
     def mine(
         functions: list[Any], builtin: list[Any], choice: str, reasoning: str, **options: Any
