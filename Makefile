@@ -7,7 +7,7 @@ KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pypro
 
 # A file of tests runs in one process, for what it loads; in the order of folders, the last of which are small, so that the processes end together.
 SPREAD := -n auto --dist loadfile --no-loadscope-reorder
-MEASURED := $(addprefix tests/,analysis api decoding frontends json_schema)
+MEASURED := $(addprefix tests/,analysis api decoding frontends json_schema trees)
 PYTHON_FOLDERS := src tests benchmarks tools training
 
 .PHONY: demo test test-all test-cpp test-hosts test-generated coverage-kernel lint format docs sanitize clean

@@ -45,6 +45,8 @@ def call(code: str) -> str:
 
 WAYS: dict[str, tuple[Callable[[], dv.Grammar], Callable[[str], str]]] = {
     "as they are": (lambda: PYTHON, lambda code: code),
+    "as they are, version 3.11": (lambda: dv.Grammar.builtin("python", version="3.11"), lambda code: code),
+    "as they are, version 3.12": (lambda: dv.Grammar.builtin("python", version="3.12"), lambda code: code),
     "in a fence": (lambda: dv.Grammar.fenced("python"), fenced),
     "behind a reasoning": (
         lambda: dv.Grammar.free_text(until="</think>") + "</think>\n\n" + PYTHON,

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .decoding.template import Template
     from .decoding.trace import Trace
     from .frontends.languages import Language
+    from .mask_table import MaskTable, apply_mask_ids, fill_mask_ids
     from .speculator import Speculator
     from .values.partial import MISSING, Partial
 
@@ -76,6 +77,7 @@ __all__ = [
     "Lexing",
     "LimitError",
     "Limits",
+    "MaskTable",
     "Matcher",
     "MatcherError",
     "Meaning",
@@ -96,10 +98,12 @@ __all__ = [
     "advance",
     "allocate_bitmask",
     "apply_bitmask",
+    "apply_mask_ids",
     "cache",
     "compile",
     "compile_async",
     "fill_bitmasks",
+    "fill_mask_ids",
     "fill_tree",
     "generate",
     "sequence_bitmask",
@@ -111,13 +115,16 @@ _LATER = {
     "Generation": "decoding.generate",
     "Language": "frontends.languages",
     "MISSING": "values.partial",
+    "MaskTable": "mask_table",
     "Partial": "values.partial",
     "Speculator": "speculator",
     "Stream": "decoding.stream",
     "Template": "decoding.template",
     "Trace": "decoding.trace",
     "apply_bitmask": "apply",
+    "apply_mask_ids": "mask_table",
     "compile_async": "compiler",
+    "fill_mask_ids": "mask_table",
     "fill_tree": "decoding.masks",
     "generate": "decoding.generate",
     "sequence_bitmask": "decoding.masks",

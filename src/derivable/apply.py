@@ -19,7 +19,7 @@ from .errors import ArgumentError, BitmaskShapeError, MatcherError
 from .support.arguments import integer, items
 from .vocabulary import Vocabulary
 
-__all__ = ["apply_bitmask", "mask_words"]
+__all__ = ["apply_bitmask", "apply_rows", "mask_words", "refused_by"]
 
 _Array = TypeVar("_Array")
 
@@ -89,7 +89,24 @@ def apply_bitmask(logits: _Array, bitmask: Any, *, rows: Sequence[int] | None = 
         return logits
     numbers, minimum = _host_numbers(array)
     numbers = numbers if dimensions == 2 else numbers[None]
-    _kernel.apply_bitmask(numbers, minimum, np.ascontiguousarray(words.reshape(masks, -1)), list(at))
+    _kernel.apply_bitmask(numbers, minimum, np.ascontiguousarray(words.reshape(masks, -1)), list(at), list(at))
+    return logits
+
+
+def apply_rows(logits: _Array, words: NDArray[np.int32], rows: Sequence[int]) -> _Array:
+    """Masks logits [batch, W] on the host in place, each row by that row of `words` [rows, ceil(V / 32)] which `rows`
+    says in its place.
+
+    Raises:
+        BitmaskShapeError: logits that cannot be minus infinity, or a row that is not there.
+        ArgumentError: logits that are no array, or cannot be written.
+
+    Example:
+        >>> apply_rows(np.zeros((2, 3), np.float32), np.array([[7], [1]], np.int32), [1, 1]).tolist()
+        [[0.0, -inf, -inf], [0.0, -inf, -inf]]
+    """
+    numbers, minimum = _host_numbers(logits)
+    _kernel.apply_bitmask(numbers, minimum, words, list(range(len(rows))), list(rows))
     return logits
 
 
@@ -171,7 +188,7 @@ def _host_numbers(logits: Any) -> tuple[NDArray[Any], int]:
 
 
 def _mask_on_device(logits: Any, bitmask: Any, rows: list[int] | None) -> None:
-    """Masks a tensor of torch where it is: the words come to it, as bytes, and each is compared with its eight bits."""
+    """Masks a tensor of torch where it is: the words come to it."""
     import torch
 
     with warnings.catch_warnings():
@@ -182,13 +199,25 @@ def _mask_on_device(logits: Any, bitmask: Any, rows: list[int] | None) -> None:
     if rows is not None:
         at = torch.tensor(rows, dtype=torch.int64, device=logits.device)
         words = words.index_select(0, at)
-    bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=logits.device)
-    refused = (words.view(torch.uint8).unsqueeze(-1) & bits).eq(0).flatten(1)
-    known, width = refused.shape[1], numbers.shape[1]
-    if known < width:
-        refused = torch.nn.functional.pad(refused, (0, width - known), value=True)
-    refused = refused[:, :width]
+    refused = refused_by(words, numbers.shape[1])
     if rows is None:
         numbers.masked_fill_(refused, float("-inf"))
     else:
         numbers.index_copy_(0, at, numbers.index_select(0, at).masked_fill(refused, float("-inf")))
+
+
+def refused_by(words: Any, width: int) -> Any:
+    """The tokens that rows of words refuse: bool [rows, width], from int32 [rows, n], both tensors of torch on one
+    device. No operation waits for the device. Tokens past the words are refused."""
+    import torch
+
+    if torch.compiler.is_compiling():  # PERF: with what comes before and after, this becomes one kernel
+        bits = torch.arange(32, dtype=torch.int32, device=words.device)
+        refused = (words.unsqueeze(-1) >> bits & 1).eq(0).flatten(1)
+    else:  # PERF: a byte for each token, where the words would take four
+        bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=words.device)
+        refused = (words.view(torch.uint8).unsqueeze(-1) & bits).eq(0).flatten(1)
+    known = refused.shape[1]
+    if known < width:
+        refused = torch.nn.functional.pad(refused, (0, width - known), value=True)
+    return refused[:, :width]

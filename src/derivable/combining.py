@@ -8,18 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .limits import Limits
 from .meaning import Meaning
 from .rules import MOST_TOKENS, Lexing, Rules, SpecialTokens
-from .support.arguments import instance, integer, texts
+from .support.arguments import instance, integer, items, number, texts
+from .support.caches import remembered, text_of
 from .values.reader import Reader
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Combining"]
+__all__ = ["Combining", "check_relax"]
+
+
+def check_relax(relax: object) -> None:
+    """The option `relax` of calls, checked."""
+    for features in relax.values() if isinstance(relax, Mapping) else (relax,):
+        for feature in items("relax", features, "a list of features, or a mapping of tools to such lists"):
+            texts(relax=feature)
 
 
 class Combining(Rules):
@@ -88,7 +96,10 @@ class Combining(Rules):
         """The same texts; where one stands in a text, it is known by this name: `Generation.captures`,
         `Constraint.captures`.
 
-        A captured rule of a Lark grammar, or a group `(?P<name>...)`, does the same within one.
+        A group `(?P<name>...)` of a regular expression does the same within one.
+
+        Raises:
+            ArgumentError: `name` is no text.
 
         Example:
             >>> import derivable as dv
@@ -237,6 +248,89 @@ class Combining(Rules):
         most = None if max_tokens is None else integer("max_tokens", max_tokens, 0, MOST_TOKENS)
         return self.of(after_reasoning(self, model, reasoning, most, special_tokens, limits))
 
+    @classmethod
+    def from_turn(
+        cls,
+        model: str,
+        *,
+        tools: Sequence[Any] = (),
+        tool_choice: Any = "auto",
+        parallel: bool = True,
+        response: Any = None,
+        reasoning: bool | Literal["auto", "required", "none", "begun"] = "auto",
+        reasoning_tokens: int | None = None,
+        prompt: str | None = None,
+        profile: Literal["spec", "practical"] = "practical",
+        special_tokens: SpecialTokens = "token",
+        limits: Limits = Limits(),  # noqa: B008
+        relax: Sequence[str] | Mapping[str, Sequence[str]] = (),
+        contents: Mapping[str, Rules | str] | Literal["builtin"] | None = None,
+    ) -> Self:
+        """All that a model may write in its turn of a chat, from the first token on: reasoning, content, calls, an
+        answer, in the form that it was trained on. docs/turn.md says what the language is.
+
+        Args:
+            model: whose form; docs/tools.md and docs/turn.md list the families.
+            tools, tool_choice, parallel: as in `from_tools`.
+            response: what an answer has to be: a schema or type as `from_json_schema` takes it, OpenAI's
+                `response_format`, or a grammar; `None`: any content. With one, the turn is calls or an answer.
+            reasoning: `"auto"`: it may be there; `"required"` (`True`): it is; `"none"` (`False`): it is not;
+                `"begun"`: the prompt ends with its first mark.
+            reasoning_tokens: so many tokens it lies in at most, as `with_max_tokens` counts them.
+            prompt: the text that stands before the turn, or its end: it shows whether the template has begun or ended
+                the reasoning. Without it, what the family's template usually does is assumed.
+            profile, special_tokens, limits, contents: as in `from_tools`; for the response, too.
+            relax: as in `from_tools`; a list is for the response, too.
+
+        Raises:
+            GrammarError: nothing is known of the model; or there is no such turn.
+            UnsupportedFeatureError, LimitError: as `from_json_schema`, with the tool or the response.
+
+        Its texts stand for a `derivable.tools.ToolMessage`.
+
+        Example:
+            >>> import derivable as dv
+            >>> def add(a: int, b: int) -> int: ...
+            >>> grammar = dv.Grammar.from_turn("qwen-3", tools=[add], response={"type": "boolean"})
+            >>> words = [b"<think>", b"Hm.", b"</think>\\n\\n", b"<tool_call>", b"tr", b"ue", b"Yes", None]
+            >>> m = dv.compile(grammar, dv.Vocabulary.from_bytes(words, eos=[7])).matcher()
+            >>> m.allowed_tokens().tolist()
+            [0, 3, 4]
+            >>> m.advance(0), m.advance(1), m.advance(2)
+            (None, None, None)
+            >>> m.allowed_tokens().tolist()
+            [3, 4]
+        """
+        from .frontends.tool_reader import ToolReader, TurnReader
+        from .frontends.turn import grammar_from_turn, response_of
+
+        instance("limits", limits, Limits, "Limits(...)")
+        texts(model=model, special_tokens=special_tokens, profile=profile)
+        instance("parallel", parallel, bool, "True or False")
+        instance("prompt", prompt, str | None, "the text before the turn, or None")
+        most = None if reasoning_tokens is None else integer("reasoning_tokens", reasoning_tokens, 0, MOST_TOKENS)
+        check_relax(relax)
+        of = (tools, model, reasoning, prompt)
+
+        def make() -> Any:
+            answer = response_of(response, limits, profile, contents, relax)
+            made = grammar_from_turn(
+                *(model, tools, tool_choice, parallel, answer, reasoning, special_tokens),
+                prompt=prompt,
+                reasoning_tokens=most,
+                limits=limits,
+                profile=profile,
+                relax=relax,
+                contents=contents,
+            )
+            return cls.of(made, ToolReader(*of) if answer is None else TurnReader(*of, reader=answer.reader))
+
+        listed = [[*given] if isinstance(given, tuple) else given for given in (tools, relax)]
+        asked = [*listed, *(model, reasoning, prompt, tool_choice, parallel, response), most, profile, special_tokens]
+        key = text_of([*asked, contents]) if isinstance(contents, str | None) else None
+        found: Self = remembered(("turn", key, limits), make)
+        return found
+
     def with_lexing(self, lexing: Lexing) -> Self:
         """The same rules read under another lexing policy."""
         return replace(self, lexing=lexing)
@@ -320,6 +414,37 @@ class Combining(Rules):
         bounds = most if isinstance(most, Mapping) else {self.start: most}
         checked = {name: integer(f"max_tokens of {name!r:.80}", each, 1, MOST_TOKENS) for name, each in bounds.items()}
         return self.of(with_max_tokens(self, checked))
+
+    def with_temperature(self, temperature: float | Mapping[str, float]) -> Self:
+        """The same texts, with a temperature to sample this grammar or some of its rules with.
+
+        `Matcher.temperature` says it while such a part is written. `generate` and the integrations for `transformers`
+        sample with it; other hosts have to ask the matcher. Masks do not change.
+
+        Args:
+            temperature: that of the whole, as a part of what this grammar becomes a part of; or those of rules or
+                terminals, by their names. A rule in such a rule has the same, unless it has its own.
+
+        Raises:
+            ArgumentError: not a finite number of 0 or more.
+            GrammarError: there is no such rule.
+            UnsupportedFeatureError: a rule of a grammar with indentation.
+
+        Cost: the rules.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = "I think: " + dv.Grammar.from_regex("[a-z ]+").with_temperature(1.2) + "."
+            >>> vocab = dv.Vocabulary.from_bytes([b"I think: ", b"so", b".", None], eos=[3])
+            >>> m = dv.compile(grammar, vocab).matcher()
+            >>> m.temperature, m.advance(0), m.temperature, m.advance(1), m.advance(2), m.temperature
+            (None, None, 1.2, None, None, None)
+        """
+        from .frontends.temperatures import with_temperatures
+
+        given = temperature if isinstance(temperature, Mapping) else {self.start: temperature}
+        checked = {name: number(f"temperature of {name!r:.80}", each, 0) for name, each in given.items()}
+        return self.of(with_temperatures(self, checked))
 
     def __add__(self, other: Rules | str) -> Self:
         return self.concatenate(self, other) if isinstance(other, Rules | str) else NotImplemented

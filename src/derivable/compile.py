@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import _kernel
-from .constraint import Constraint, token_ids
+from .constraint import Constraint
 from .errors import (
     ArgumentError,
     GrammarError,
@@ -21,11 +21,12 @@ from .errors import (
     VocabularyError,
     number,
 )
-from .expr import NOTHING, Embedded, Special
+from .expr import NOTHING, Embedded
 from .frontends.languages import judge_with
 from .grammar import Grammar
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
+from .references import tokens_by_id
 from .rules import Rules
 from .support.arguments import LARGEST, instance, integer
 from .support.caches import cache
@@ -233,12 +234,9 @@ def _compile(
 ) -> Constraint:
     grammar_of_tokens = with_tokens(grammar, vocabulary.special_ids)
     inner = _compile_inner(grammar_of_tokens, vocabulary, lookahead, limits)
-    texts = {language: each.inner_texts(language.encoding) for language, each in inner.items()}
+    texts = {language: each._inner_texts(language.encoding) for language, each in inner.items()}
     lowered = lower(grammar_of_tokens, limits, texts)
-    references = []
-    for symbol, named in lowered.references:
-        ids: list[str | int] = [*token_ids(named, vocabulary)] or [""]
-        references.append((symbol, Special(ids[0], named.negated, tuple(ids[1:]))))
+    references = [(symbol, tokens_by_id(named, vocabulary)) for symbol, named in lowered.references]
     if references:
         lowered = replace(lowered, references=references)
     values: Values = "json" if grammar.reader is not None and grammar.reader.is_json else "text"
@@ -279,9 +277,9 @@ def _compile_inner(
 def _without_captures(language: Embedded) -> Embedded:
     """Grammars that differ in what is captured are one to the kernel."""
     rules = language.grammar
-    if not rules.captures and not rules.parts:
+    if not rules.captures and not rules.parts and not rules.hidden:
         return language
-    return Embedded(replace(rules, captures={}, parts={}), language.encoding)
+    return Embedded(replace(rules, captures={}, parts={}, hidden=()), language.encoding)
 
 
 def _judge(grammar: Rules) -> Callable[[str], bool]:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from . import _kernel
 from .encodings import encoding
-from .errors import ArtifactError, GrammarError, VocabularyError
-from .expr import Special
+from .errors import ArtifactError, GrammarError, LimitError, VocabularyError
 from .grammar import Grammar
 from .index.monitoring import alive
 from .limits import Limits
-from .lowering import InnerTexts, with_tokens
+from .lowering import InnerTexts, lower, with_tokens
 from .matcher import CompiledGrammar, Matcher
 from .meaning import Meaning, Numbered
 from .matchers import CanonicalMatcher, PrefetchingMatcher
+from .references import resolve_token, token_ids, tokens_by_id
 from .support.arguments import file_path, instance
 from .vocabulary import Vocabulary
 from .warm.ahead import Situations, fill, follow, literals_of, rehearse, wanted
 from .warm.artifact import Plan, packed, read, unpacked, write
+from .warm.state import binding, content_of
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -29,13 +31,17 @@ if TYPE_CHECKING:
     from .rules import Rules
     from .trees import Captures, Trees
 
-__all__ = ["Constraint", "resolve_token", "token_ids"]
+__all__ = ["Constraint"]
 
 _SENTENCES, _SENTENCES_OF_LARGE = 3, 6
 """How many are followed before others are looked for (`warm.sentences`). PERF: of a large grammar little else is
 visited; six longer sentences instead of three took a tenth off p99 of masks (1,500 schemas)."""
 
 _LARGE = 150  # rules
+
+_ATTEMPTS = 8  # at what is known of a language where its texts begin
+
+_MOST_READERS = 16  # grammars by which texts are read, of those that differ in what is captured
 
 _LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
 
@@ -127,6 +133,38 @@ class Constraint(CompiledGrammar):
         if self.canonical:
             return CanonicalMatcher(self, max_tokens)
         return PrefetchingMatcher(self, max_tokens) if self.prefetches else Matcher(self, max_tokens)
+
+    def resume(self, data: bytes) -> Matcher:
+        """A matcher where another one stood when it was asked for `to_bytes`: in this process or any other, on this
+        machine or any other, under this grammar compiled for this vocabulary, or loaded.
+
+        All that decides what may follow is there: masks, what is left of a budget, what is forced and explained are
+        the other's. It can be rolled back to where it was resumed, and `reset` to the start of the text.
+
+        The bytes may come from anywhere: what they say is checked, but for how a budget stands. A forged state can
+        stand where no text leads to, and be told that more tokens suffice than do.
+
+        Raises:
+            ArtifactError: these are no bytes of `to_bytes`, they are damaged, of another version of Derivable, or of
+                another grammar, vocabulary or option.
+            LimitError: they take more than the constraint's limits allow.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"[", b"]", b",", b"1", None], eos=[4])
+            >>> grammar = dv.Grammar.from_gbnf('root ::= "[" root ("," root)* "]" | "1"')
+            >>> matcher = dv.compile(grammar, vocab).matcher()
+            >>> for token in (0, 0, 3): matcher.advance(token)
+            >>> data = matcher.to_bytes()  # send it to where the request goes on
+            >>> other = dv.compile(grammar, vocab).resume(data)
+            >>> other.length, other.allowed_tokens().tolist(), len(data) < 50
+            (3, [1, 2], True)
+
+        Cost: some microseconds; where the constraint is new, also those of the parser's states that the text stands on.
+        """
+        instance("data", data, bytes, "what Matcher.to_bytes() gave")
+        kind: type[Matcher] = PrefetchingMatcher if self.prefetches else Matcher
+        return (CanonicalMatcher if self.canonical else kind)._resumed(self, data)
 
     def canonically(self) -> Constraint:
         """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
@@ -292,7 +330,20 @@ class Constraint(CompiledGrammar):
         if self._inner:
             languages = tuple([(symbol, key, each._to_save()) for symbol, key, each in self._inner])
             self._plan = replace(self._plan, languages=languages)
+        if not self._plan.content:
+            self._plan = replace(self._plan, content=self._content)
         return self._plan
+
+    @cached_property
+    def _content(self) -> str:
+        """A digest of what numbers in states of matchers refer to, the vocabulary apart."""
+        inner = [(symbol, key, each._content) for symbol, key, each in self._inner]
+        return self._plan.content or content_of(self._plan, self._kernel.content(), inner)
+
+    @property
+    def _binding(self) -> bytes:
+        """What states of its matchers are bound to."""
+        return binding(self._content, self.vocabulary.fingerprint, self.canonical)
 
     def _sentences(self) -> Iterator[list[bytes | int]]:
         """Some that models are likely to write. Of programs, texts would have to be given."""
@@ -318,7 +369,8 @@ class Constraint(CompiledGrammar):
         Of grammars that are not Lark's all rules are nodes. docs/trees.md has more.
 
         Args:
-            text: the text, or its tokens. In a text, names of special tokens are those that the grammar names.
+            text: the text, or its tokens. In a text, names of special tokens are those that the grammar names; where a
+                grammar names tokens of text by their ids, only tokens tell.
 
         Raises:
             GrammarError: the constraint was loaded, and does not have its rules; set `constraint.grammar`.
@@ -333,8 +385,8 @@ class Constraint(CompiledGrammar):
             >>> constraint.parse("1 + 2 + 21")
             Tree('add', [Tree('add', [Token('NUMBER', '1'), Token('NUMBER', '2')]), Token('NUMBER', '21')])
 
-        Cost: the first time that of compiling the grammar once more, then some 30 us a lexeme; in time linear to the
-        text for grammars that need no more than one terminal of look-ahead.
+        Cost: the first time that of compiling the grammar once more, then some 20 us a character; linear in the text
+        for grammars that need no more than one terminal of look-ahead.
         """
         trees = self._trees()
         return trees.tree(trees.written(text))
@@ -370,23 +422,40 @@ class Constraint(CompiledGrammar):
                 "a constraint that was loaded has automata and productions, but not the rules that trees are made of",
                 hint="Give it the grammar that it was compiled from: constraint.grammar = grammar.",
             )
-        if (known := self._readers.get(id(grammar))) is None:
+        known = self._readers.pop(id(grammar), None)
+        if known is None:
+            languages = self._lowered.languages
+            if self._inner and not languages:  # it was loaded; lowering numbers them again as it did
+                languages = lower(with_tokens(grammar, self.vocabulary.special_ids), self._plan.limits).languages
+            constraints = {symbol: each for symbol, _, each in self._inner}
             inner = {
-                language: Inner(each._kernel, each.inner_texts(language.encoding), each._trees)
-                for (_, language), (_, _, each) in zip(self._lowered.languages, self._inner)
+                language: Inner(each._kernel, each._inner_texts(language.encoding), each._trees)
+                for symbol, language in languages
+                for each in [constraints[symbol]]
             }
-            trees = Trees(
-                grammar, self.vocabulary, self._plan.limits, inner, lambda named: token_ids(named, self.vocabulary)
-            )
-            known = self._readers[id(grammar)] = (grammar, trees)
+            by_id = partial(tokens_by_id, vocabulary=self.vocabulary)
+            known = grammar, Trees(grammar, self.vocabulary, self._plan.limits, inner, by_id)
+        self._readers[id(grammar)] = known  # the last one that was used is the last
+        if len(self._readers) > _MOST_READERS:
+            del self._readers[next(iter(self._readers))]
         return known[1]
 
-    def inner_texts(self, key: str) -> InnerTexts:
+    def _inner_texts(self, key: str) -> InnerTexts:
         """Which texts it has, where it is a language inside another one, in an encoding (or ``""``)."""
         matcher = self.matcher()
-        is_empty = matcher.is_accepting and (not key or encoding(key).may_be_empty)
-        others = not set(matcher.allowed_tokens().tolist()) <= set(self.vocabulary.eos_ids)
-        return InnerTexts(is_empty, bool(matcher.next_bytes()) or others)
+        left = _ATTEMPTS
+        while True:
+            try:
+                is_empty = matcher.is_accepting and (not key or encoding(key).may_be_empty)
+                # PERF: bytes are asked for first; the first mask of a programming language takes milliseconds.
+                if matcher.next_bytes():
+                    return InnerTexts(is_empty, True)
+                allowed = set(matcher.allowed_tokens().tolist())
+                return InnerTexts(is_empty, not allowed <= set(self.vocabulary.eos_ids))
+            except LimitError as error:
+                left -= 1
+                if error.limit != "max_step_work" or not left:  # asking again goes on from the work done
+                    raise
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)
@@ -406,40 +475,3 @@ def _inner(plan: Plan, vocabulary: Vocabulary) -> list[tuple[int, str, Constrain
 def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits, canonical: bool) -> Constraint:
     made = Constraint.from_bytes(data, vocabulary, limits=limits)
     return made.canonically() if canonical else made
-
-
-def token_ids(named: Special, vocabulary: Vocabulary) -> list[int]:
-    """The ids of the tokens that a grammar names in one place.
-
-    Raises:
-        VocabularyError: as `resolve_token`.
-    """
-    return [resolve_token(token, vocabulary) for token in named.tokens if token != "" or not named.negated]
-
-
-def resolve_token(token: str | int, vocabulary: Vocabulary) -> int:
-    """The id of a token that a grammar names: a special token by its name, or a token of text by its whole spelling.
-
-    Raises:
-        VocabularyError: the vocabulary has no such token.
-    """
-    if isinstance(token, int):
-        if not 0 <= token < vocabulary.size:
-            raise VocabularyError(
-                f"the grammar names the token <[{token}]>, but the vocabulary has {vocabulary.size:,} tokens "
-                f"(0 to {vocabulary.size - 1}). Use the vocabulary that the grammar was written for, or another id."
-            )
-        return token
-    if token in vocabulary.special_ids:
-        return vocabulary.special_ids[token]
-    spelled = token.encode("utf-8", "replace")
-    if spelled in vocabulary.tokens:
-        return vocabulary.tokens.index(spelled)
-    from difflib import get_close_matches
-
-    close = get_close_matches(token, vocabulary.special_ids, 4, 0.5)
-    known = f" It has {', '.join(map(repr, close))}." if close else ""
-    raise VocabularyError(
-        f"the grammar names the token {token!r}, which the vocabulary does not have.{known} "
-        "Use the name of one of vocabulary.special_ids, or the id as <[id]>."
-    )

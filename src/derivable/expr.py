@@ -302,13 +302,17 @@ class Members:
 class Special:
     """One token of the vocabulary, by its name (``"<|end|>"``) or id: a special one, or one of text taken as a whole.
 
-    `negated`: any one token of text but this and those in `also`. Special tokens and ends of sequence stay out: they
-    are allowed only where they are named. Never matched by bytes; it may stand in rules, or be all of a `Terminal`.
+    Not `negated`: this one, or one in `also`. `negated`: any token of text but these; of the `whole` vocabulary but
+    these. Special ones and ends of sequence are otherwise allowed only where they are named. Never matched by bytes.
+
+    `ends_text`: it ends the text before it, so compiling refuses a token of text, which that text could spell, too.
     """
 
     token: str | int
     negated: bool = False
     also: tuple[str | int, ...] = ()
+    whole: bool = False
+    ends_text: bool = False
 
     @property
     def tokens(self) -> tuple[str | int, ...]:
@@ -472,20 +476,14 @@ def _ranges_fit(most: int) -> Callable[[Any], bool]:
     )
 
 
-def _has_items(node: Any) -> bool:
-    return type(node.items) is tuple
-
-
-_WELL_FORMED: dict[type, Callable[[Any], bool]] = dict.fromkeys(Expr.__args__, lambda node: True) | {
+_WELL_FORMED: dict[type, Callable[[Any], bool]] = dict.fromkeys(Expr.__args__, lambda node: True)
+_WELL_FORMED |= dict.fromkeys((Concat, Alt, And), lambda node: type(node.items) is tuple) | {
     Bytes: lambda node: type(node.value) is bytes,
     Ref: lambda node: type(node.name) is str,
     Embedded: lambda node: hasattr(node.grammar, "terminals") and type(node.encoding) is str,
     Spelled: lambda node: type(node.text) is str and type(node.after) is int and 0 <= node.after <= len(node.text),
     Chars: _ranges_fit(0x10FFFF),
     ByteSet: _ranges_fit(0xFF),
-    Concat: _has_items,
-    Alt: _has_items,
-    And: _has_items,
     Repeat: lambda node: (
         type(node.min) is int
         and node.min >= 0

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .combining import Combining
+from .combining import Combining, check_relax
 from .limits import Limits
 from .rules import MOST_TOKENS, Indentation, Lexing, Rules, SpecialTokens, Terminal
 from .support.arguments import instance, integer, items, texts
@@ -45,7 +45,10 @@ class Grammar(Combining):
             keywords that are nearly one, keywords of other drafts, unknown formats.
         shapes: of rules, what they are in trees (`Constraint.parse`).
         captures: of rules and terminals whose texts are captured, the names (`Constraint.captures`).
+        hidden: terminals whose text captures around them leave out.
         parts: of rules and terminals, another grammar of their texts, by which parts of them are captured.
+        separators: ignored terminals of which any text may be replaced by another one that every encoding can write,
+            and the rest of the text stays as valid as it was. `encoded` does not take characters out of these.
     """
 
     # The constructors import their front end when called: nobody pays at import time for one that is not used.
@@ -159,18 +162,26 @@ class Grammar(Combining):
         text: str,
         *,
         start: str = "start",
-        lexing: Lexing = "longest",
+        lexing: Lexing | None = None,
+        dialect: Literal["lark", "llguidance"] | None = None,
+        grammars: Mapping[str, Rules | str | dict[str, Any] | bool] | None = None,
+        profile: Literal["spec", "practical"] = "spec",
         declared: Mapping[str, Terminal] | None = None,
         indentation: Indentation | None = None,
         import_paths: Sequence[str] = (),
         limits: Limits = Limits(),  # noqa: B008
     ) -> Grammar:
-        """A grammar in Lark's language (templates, imports, `%ignore`, priorities, `%declare`, aliases).
+        """A grammar in Lark's language (templates, imports, `%ignore`, priorities, `%declare`, aliases), or in
+        llguidance's dialect of it (`%json`, attributes of rules, tokens), which docs/dialects.md describes.
 
         Args:
             text: the grammar. A model may write what it ignores for ever: `with_max_blanks` bounds that.
             start: the start rule.
-            lexing: `longest` (Lark's contextual lexer made a true longest match), `basic` or `scannerless`.
+            lexing: `longest` (Lark's contextual lexer made a true longest match), `basic` or `scannerless`; by default
+                the first, in the dialect the last, which is the only one there.
+            dialect: which of the two; by default llguidance's where the text has something that Lark has not.
+            grammars: what `@name` means in the dialect: grammars, texts in it, or JSON Schemas, by their names.
+            profile: how the JSON of `%json` is written; see `from_json_schema`.
             declared: what the terminals that the grammar only `%declare`s are, such as
                 ``{"END": Terminal(Special("<|end|>"))}``.
             import_paths: directories to import grammars from, before those that come with Lark.
@@ -192,18 +203,22 @@ class Grammar(Combining):
             >>> matcher.allowed_tokens().tolist()  # where only a name can stand, `let` is one
             [0, 1]
         """
-        from .frontends.lark import grammar_from_lark
+        from .frontends.dialects import grammar_from_lark
 
-        texts(text=text, start=start)
+        texts(text=text, start=start, profile=profile)
+        instance("grammars", grammars, Mapping | None, "a mapping of names to grammars, or None")
         instance("limits", limits, Limits, "Limits(...)")
         instance("declared", declared, Mapping | None, "a mapping of names to terminals, or None")
         instance("indentation", indentation, Indentation | None, "Indentation(...), or None")
         for path in items("import_paths", import_paths, "a list of folders"):
             instance("import_paths", path, str, "a list of folders, each a str")
-        made = grammar_from_lark(
-            text, start, lexing, declared=declared, indentation=indentation, import_paths=import_paths, limits=limits
-        )
-        return Grammar.of(made)
+        of_lark: dict[str, Any] = {
+            "declared": declared,
+            "indentation": indentation,
+            "import_paths": tuple(import_paths),
+        }
+        of_dialect: dict[str, Any] = {"grammars": grammars, "schemas": {"profile": profile}}
+        return Grammar.of(grammar_from_lark(text, start, lexing, dialect, limits=limits, **of_dialect, **of_lark))
 
     @staticmethod
     def from_structural_tag(
@@ -310,9 +325,7 @@ class Grammar(Combining):
         texts(model=model, special_tokens=special_tokens, profile=profile)
         instance("parallel", parallel, bool, "True or False")
         most = None if reasoning_tokens is None else integer("reasoning_tokens", reasoning_tokens, 0, MOST_TOKENS)
-        for features in relax.values() if isinstance(relax, Mapping) else (relax,):
-            for feature in items("relax", features, "a list of features, or a mapping of tools to such lists"):
-                texts(relax=feature)
+        check_relax(relax)
         made = grammar_from_tools(
             *(tools, model, tool_choice, parallel, reasoning, special_tokens),
             reasoning_tokens=most,
@@ -352,11 +365,16 @@ class Grammar(Combining):
         return Grammar.of(grammar_of_free_text(until, most))
 
     @staticmethod
-    def builtin(name: str) -> Grammar:
+    def builtin(name: str, *, version: str | None = None) -> Grammar:
         """A grammar that comes with the library; `docs/library.md` describes each. Cost: 20 to 150 ms (Python), once.
 
+        Args:
+            name: of the language.
+            version: of Python. In the fields of format strings `"3.12"` allows the quotation marks around them,
+                `"3.11"` neither these nor the end of a line, and `None` no such marks, but the end of a line.
+
         Raises:
-            GrammarError: there is none of that name; the message lists them.
+            GrammarError: there is none of that name or version; the message lists them.
 
         Example:
             >>> Grammar.builtin("json").lexing
@@ -365,7 +383,9 @@ class Grammar(Combining):
         from .frontends.builtin import builtin_grammar
 
         texts(name=name)
-        return _remembered(("builtin", name), lambda: builtin_grammar(name))
+        if version is not None:
+            texts(version=version)
+        return _remembered(("builtin", name, version), lambda: builtin_grammar(name, version))
 
     @staticmethod
     def from_json_schema(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .errors import TokenRejectedError
+from .errors import ArtifactError, TokenRejectedError
 from .matcher import CompiledGrammar, Matcher
 from .support.arguments import LARGEST, integer, items
 from .warm.prefetch import Place, prefetcher
+from .warm.state import MOST_TOKENS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,14 +37,27 @@ class CanonicalMatcher(Matcher):
         """A second matcher at the same place, sharing the past. Cost: constant."""
         return CanonicalMatcher(self)
 
-    def _kept(self) -> NDArray[np.bool_]:
-        """The tokens that would be canonical here, bool [V]."""
+    def _past_tokens(self) -> list[int]:
         tokens: list[int] = []
         step = self._past
-        while step is not None and step[0] is not None and len(tokens) < 4:
+        while step is not None and step[0] is not None and len(tokens) < MOST_TOKENS:
             tokens.insert(0, step[0])
             step = step[2]
-        return self._pairs.behind(tokens)
+        return tokens
+
+    def _remember(self, tokens: list[int]) -> None:
+        self._pairs = self.constraint.vocabulary.canonical_pairs
+        self._past = None
+        for token in tokens:
+            if not 0 <= token < self._pairs.size:
+                raise ArtifactError(
+                    f"the state of a matcher names the token {token}. Give what Matcher.to_bytes() gave."
+                )
+            self._past = (token, self.length, self._past)
+
+    def _kept(self) -> NDArray[np.bool_]:
+        """The tokens that would be canonical here, bool [V]."""
+        return self._pairs.behind(self._past_tokens())
 
     def _refuses(self, token_id: int) -> bool:
         """Whether a token that the grammar allows is refused."""

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from .errors import ArgumentError, GrammarError, UnsupportedFeatureError
 from .expr import Expr, node, references
 from .meaning import Meaning
-from .support.arguments import instance, integer, items, texts
+from .support.arguments import instance, integer, items, number, texts
 from .values.reader import Reader
 
 __all__ = [
@@ -49,6 +49,8 @@ class Terminal:
         priority: the higher wins between lexemes of equal length (not under `scannerless`).
         literal: a plain string, which wins over a pattern of the same length and priority.
         max_tokens: so many tokens a lexeme may lie in at most (only under `scannerless`): `Grammar.with_max_tokens`.
+        temperature: what a model should be sampled with while it writes one: `Grammar.with_temperature`. Masks do not
+            depend on it.
 
     Example:
         >>> import derivable as dv
@@ -66,6 +68,7 @@ class Terminal:
     priority: int = 0
     literal: bool = False
     max_tokens: int | None = None
+    temperature: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,8 @@ class Rules:
     captures: Mapping[str, str] = field(default_factory=dict, repr=False)
     meaning: Meaning | None = field(default=None, repr=False)
     parts: Mapping[str, Rules] = field(default_factory=dict, repr=False)
+    hidden: tuple[str, ...] = field(default=(), repr=False)
+    separators: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         instance("start", self.start, str, "the name of a rule")
@@ -215,7 +220,9 @@ class Rules:
                 pass  # names in it are refused where it is compiled
             if terminal.max_tokens is not None:
                 _check_bounded(self, name, terminal)
-        for option in ("ignore", "distinct", "relaxed"):
+            if terminal.temperature is not None:
+                number(f"the temperature of {name!r:.80}", terminal.temperature, 0)
+        for option in ("ignore", "distinct", "relaxed", "separators"):
             for name in items(option, getattr(self, option), "names, as a tuple"):
                 instance(option, name, str, "names, as a tuple of str")
         for text in items("samples", self.samples, "texts, as a tuple"):
@@ -225,6 +232,7 @@ class Rules:
         instance("reader", self.reader, Reader | None, "a Reader, or None")
         for warning in items("warnings", self.warnings, "warnings, as a tuple"):
             instance("warnings", warning, GrammarWarning, "GrammarWarning(...), in a tuple")
+        instance("captures", self.captures, Mapping, "a mapping of rules and terminals to names")
         if self.lexing not in get_args(Lexing):
             raise GrammarError(
                 f"unknown lexing policy {self.lexing!r}", hint=f"Use one of {', '.join(get_args(Lexing))}."
@@ -274,13 +282,14 @@ class Rules:
         shapes: Mapping[str, Shape] | None = None,
         captures: Mapping[str, str] | None = None,
         parts: Mapping[str, Rules] | None = None,
+        hidden: tuple[str, ...] = (),
     ) -> Rules:
         """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
         made = object.__new__(Rules)
         fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
         made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
         made.__dict__.update(tallied=tallied or {}, in_order=in_order, warnings=warnings)
-        made.__dict__.update(shapes=shapes or {}, captures=captures or {}, parts=parts or {}, meaning=None)
+        made.__dict__.update(shapes=shapes or {}, captures=captures or {}, parts=parts or {}, hidden=hidden)
         return made
 
     def __repr__(self) -> str:

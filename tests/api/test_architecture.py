@@ -38,6 +38,7 @@ RANKS = {
     "tools": 10,
     "vocabularies": 10,
     "vocabulary": 11,
+    "references": 12,
     "index": 12,
     "warm": 12,
     "matcher": 13,
@@ -46,6 +47,8 @@ RANKS = {
     "batch": 15,
     "apply": 15,
     "constraint": 15,
+    "mask_kernel": 15,
+    "mask_table": 16,
     "compile": 16,
     "compiler": 17,
     "report": 17,
@@ -103,6 +106,7 @@ PUBLIC = [
     "Lexing",
     "LimitError",
     "Limits",
+    "MaskTable",
     "Matcher",
     "MatcherError",
     "Meaning",
@@ -123,10 +127,12 @@ PUBLIC = [
     "advance",
     "allocate_bitmask",
     "apply_bitmask",
+    "apply_mask_ids",
     "cache",
     "compile",
     "compile_async",
     "fill_bitmasks",
+    "fill_mask_ids",
     "fill_tree",
     "generate",
     "sequence_bitmask",
@@ -318,7 +324,7 @@ def test_grammar_imports_its_front_ends_only_when_called() -> None:
     first = [node for tree in trees for node in at_import(tree.body)]
     at_once = {node.module or "" for node in first if isinstance(node, ast.ImportFrom)}
     front_ends = {name for name in everywhere if name.startswith("frontends")}
-    names = ("regex", "gbnf", "ebnf", "lark", "choices", "builtin", "combine", "free_text", "structural_tag")
+    names = ("regex", "gbnf", "ebnf", "dialects", "choices", "builtin", "combine", "free_text", "structural_tag")
     assert {f"frontends.{name}" for name in names} <= front_ends
     assert not front_ends & at_once
 

@@ -123,3 +123,35 @@ def test_what_cannot_be_written_is_no_way_on(name: str) -> None:
     matcher = dv.compile(dv.Grammar.from_regex("ab\x00c|ad").encoded(name), vocabulary).matcher()
     matcher.advance_bytes(encoding(name).begin + b"a")
     assert matcher.allowed_tokens().tolist() == [ord("d")]
+
+
+def test_what_cannot_be_written_keeps_no_lexemes_apart() -> None:
+    """Behind a letter only a form feed would begin the second name, and XML has none."""
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[256])
+    text = 'start: "(" (A B | C) ")"\nA: /[a-z-]+/\nB: /[a-z]+/\nC: /[0-9]+/\n%ignore /[\\f-]/'
+    matcher = dv.compile(dv.Grammar.from_lark(text).encoded("xml"), vocabulary).matcher()
+    matcher.advance_bytes(b"(")
+    assert matcher.next_bytes() == b"0123456789"
+
+
+@pytest.mark.parametrize("version", [None, "3.12"])
+def test_python_in_xml(version: str | None) -> None:
+    """Blanks that XML cannot write keep Python's lexemes apart where others do, and what is written parses."""
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[256])
+    python = dv.Grammar.builtin("python", version=version)
+    plain = dv.compile(python, vocabulary)
+    written = dv.compile(python.encoded("xml"), vocabulary)
+    same = set(range(0x20, 0x7F)) - set(b"<&>]\"'")  # what XML writes as it is, and in no other way
+    for text in [
+        "x = f'{a}b{ {1: 2}[1]:>3}' if x < 1 & y else '<'\n",
+        "def f(a):\n  # <\n  return f\"{a!r:{n}}\" 'b'\n",
+    ]:
+        ast.parse(text)
+        one, two = plain.matcher(), written.matcher()
+        for char in text:
+            assert same.intersection(one.next_bytes()) == same.intersection(two.next_bytes())
+            assert 0x0C not in two.next_bytes()
+            one.advance_bytes(char.encode())
+            two.advance_bytes(escape(char, quote=False).encode())
+        assert two.is_accepting
+        assert encoding("xml").decode(escape(text, quote=False).encode()) == text.encode()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from time import process_time
 from typing import Any
 
 import pytest
@@ -50,12 +51,54 @@ def test_errors_point_at_the_place(case: dict[str, Any]) -> None:
     assert caught.value.hint and "^" in str(caught.value)
 
 
-@pytest.mark.parametrize("option", ["max_tokens", "max_chars", "capture", "lazy", "temperature", "stop_capture"])
-def test_options_of_rules_are_refused_by_name(option: str) -> None:
+@pytest.mark.parametrize("option", ["suffix", "stop", "stop_capture", "capture_hidden_stop_bytes"])
+def test_options_of_other_notations_are_refused_by_name(option: str) -> None:
     with pytest.raises(dv.UnsupportedFeatureError, match=f"option '{option}' of the rule 'x'") as caught:
         dv.Grammar.from_ebnf(f'root ::= x\nx[ {option}=3 ] ::= [a] "b"')
     assert caught.value.feature == option
     assert accepts(ebnf('root ::= x[c]\nx ::= "a"'), "ac")  # a class, not an option
+
+
+def test_options_of_rules() -> None:
+    lazy = ebnf('root ::= "<" name ">" rest\nname[lazy] ::= [a-z]+\nrest ::= [a-z]+')
+    assert accepts(lazy, "<a>bc") and not accepts(lazy, "<ab>c")
+    counted = ebnf('root ::= part ">"\npart[max_chars=2] ::= [^]*')
+    assert accepts(counted, "a\u4e2d>") and not accepts(counted, "abc>")
+    bounded = ebnf(
+        'root ::= part "!"\npart[max_tokens=1] ::= [ab]*', dv.Vocabulary.from_bytes([b"ab", b"!", None], eos=[2])
+    )
+    assert (bounded.advance(0), bounded.allowed_tokens().tolist()) == (None, [1])
+    grammar = dv.Grammar.from_ebnf(
+        'root ::= "a" value\nvalue[temperature=0.6, capture="v"] ::= "x" inner\ninner ::= "y"+'
+    )
+    matcher = dv.compile(grammar, BYTES).matcher()
+    assert (matcher.temperature, matcher.advance(97), matcher.temperature) == (None, None, 0.6)
+    assert grammar.captures == {"value": "v"}
+    nested = ebnf('root[temperature=1] ::= "(" root ")" | leaf\nleaf[temperature=0.5] ::= "x"')
+    assert (nested.temperature, nested.advance(40), nested.advance(120), nested.temperature) == (1, None, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("temperature=-1", "finite non-negative"),
+        ("lazy, lazy", "specified more than once"),
+        ("max_tokens=0", "must be positive"),
+        ("best", "attribute 'best' is not supported"),
+        ("max_chars", "max_chars needs a value"),
+    ],
+)
+def test_options_that_are_none(options: str, says: str) -> None:
+    with pytest.raises(dv.GrammarSyntaxError, match=says) as caught:
+        dv.Grammar.from_ebnf(f'root[{options}] ::= "a"')
+    assert caught.value.span is not None and caught.value.span[0] >= 5
+
+
+@pytest.mark.parametrize("option", ["lazy", "max_chars=3", "max_tokens=3"])
+def test_options_of_rules_that_are_not_regular(option: str) -> None:
+    with pytest.raises(dv.UnsupportedFeatureError) as caught:
+        dv.Grammar.from_ebnf(f'root[{option}] ::= "(" root ")" | "a"')
+    assert caught.value.feature == option.split("=")[0]
 
 
 def test_names() -> None:
@@ -111,6 +154,13 @@ def test_bounds() -> None:
 def test_comments_cost_their_length() -> None:
     text = "root ::= x " + "# # " * 50_000 + '\nx ::= "a"'
     assert accepts(ebnf(text), "a")
+
+
+def test_blanks_in_bounds_cost_their_length() -> None:
+    begin = process_time()
+    with pytest.raises(dv.GrammarSyntaxError, match="bounds of a repetition"):
+        dv.Grammar.from_ebnf('root ::= "x"{1,' + " " * 100_000 + "x}")
+    assert process_time() - begin < 5
 
 
 def test_the_start_rule_has_two_names() -> None:

@@ -25,6 +25,8 @@ def test_grammars_in_tags() -> None:
     for inside in (
         {"grammar": 'root ::= "a"+'},
         {"lark": 'start: A+\nA: "a"'},
+        {"lark": 'start: "a"{1,}'},
+        {"grammar": 'start: A+\nA: "a"', "syntax": "lark"},
         {"grammar": dv.Grammar.from_regex("a+")},
     ):
         grammar = dv.Grammar.structural_tag(tag("<", {"type": "grammar", **inside}, ">"))

@@ -206,6 +206,37 @@ def test_no_bitmask_to_apply(value: Any) -> None:
     assert not logits.any()
 
 
+@pytest.mark.parametrize(
+    "value", [*NO_OBJECTS, np.zeros(2, np.int32), np.zeros(1), np.zeros((1, 1), np.int32)], ids=kind_of
+)
+def test_no_table_and_no_ids(value: Any) -> None:
+    matcher, table, ids, logits = (
+        CONSTRAINT.matcher(),
+        dv.MaskTable(VOCABULARY),
+        np.zeros(1, np.int32),
+        np.zeros((1, 4)),
+    )
+    before = state(matcher)
+    if value is not None:
+        refused(lambda: dv.MaskTable(VOCABULARY, value))
+    refused(lambda: dv.MaskTable(value), dv.ArgumentError)
+    refused(lambda: dv.MaskTable(VOCABULARY, most=value), dv.ArgumentError)
+    if not isinstance(value, int):
+        refused(lambda: dv.MaskTable(VOCABULARY, steps=value), dv.ArgumentError)
+        refused(lambda: dv.MaskTable(VOCABULARY, first=value), dv.ArgumentError)
+    refused(lambda: dv.fill_mask_ids(value, ids, table), dv.DerivableError)
+    refused(
+        lambda: dv.fill_mask_ids([value], ids, table) if value is not None else dv.fill_mask_ids(value, ids, table),
+        dv.ArgumentError,
+    )
+    refused(lambda: dv.fill_mask_ids([matcher], value, table))
+    refused(lambda: dv.fill_mask_ids([matcher], ids, value), dv.ArgumentError)
+    refused(lambda: dv.apply_mask_ids(value, table, ids))
+    refused(lambda: dv.apply_mask_ids(logits, value, ids), dv.ArgumentError)
+    refused(lambda: dv.apply_mask_ids(logits, table, value))
+    assert state(matcher) == before and not ids.any() and not logits.any()
+
+
 # Compiling, saving, loading
 
 
@@ -222,11 +253,15 @@ def test_no_grammar_no_vocabulary_no_limits(value: Any, tmp_path: Path) -> None:
         refused(lambda: dv.Constraint.load(value, VOCABULARY), dv.ArgumentError)
         refused(lambda: CONSTRAINT.save(value), dv.ArgumentError)
         refused(lambda: CONSTRAINT.read(value), dv.ArgumentError)
+    if not isinstance(value, str | bytes | list | dict):  # no tokens are the empty text
+        refused(lambda: CONSTRAINT.parse(value))
+        refused(lambda: CONSTRAINT.captures(value))
 
 
 @pytest.mark.parametrize("value", [*NO_OBJECTS[:3], b"", b"x", CONSTRAINT.to_bytes()[:-1], "x"], ids=kind_of)
 def test_no_bytes_of_a_constraint(value: Any) -> None:
     refused(lambda: dv.Constraint.from_bytes(value, VOCABULARY))
+    refused(lambda: CONSTRAINT.resume(value))
     refused(lambda: dv.Constraint.from_bytes(CONSTRAINT.to_bytes(), value), dv.ArgumentError)
     refused(lambda: dv.Constraint.from_bytes(CONSTRAINT.to_bytes(), VOCABULARY, limits=value), dv.ArgumentError)
 
@@ -314,7 +349,7 @@ def test_everything_public_that_can_be_called_is_tried() -> None:
     for name in set(dv.__all__) - takes_none:
         assert f"dv.{name}" in text, name
     for owner, known in ((dv.Grammar, {"of_known_names", "optional"}), (dv.Vocabulary, {"describe"}), (dv.Constraint, {"matcher", "stats", "canonically"}),
-                         (dv.Matcher, {"allowed_tokens", "compute_mask", "fork", "knows_mask", "prefetch", "forced_tokens", "next_bytes", "unfolded", "reset", "parses"})):  # fmt: skip
+                         (dv.Matcher, {"allowed_tokens", "compute_mask", "fork", "knows_mask", "prefetch", "forced_tokens", "next_bytes", "unfolded", "reset", "parses", "state", "to_bytes"})):  # fmt: skip
         for name in dir(owner):
             if not name.startswith("_") and callable(getattr(owner, name)) and name not in known:
                 assert f".{name}" in text or f'"{name}"' in text, f"{owner.__name__}.{name}"

@@ -16,6 +16,7 @@ import pytest
 import derivable as dv
 from derivable.integrations.following import Follower
 from derivable.integrations.llama_cpp import Processors, processors
+from derivable.integrations.specs import grammar_of, spec_of
 
 VOCABULARY = dv.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c", None, b"</s>"], eos=[5])
 CONSTRAINT = dv.compile(dv.Grammar.from_regex("(ab)+c"), VOCABULARY)
@@ -258,6 +259,7 @@ def sglang(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 BYTES = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[256])
+TURN = {"type": "turn", "model": "qwen-3", "response": {"type": "integer"}}
 TAG = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}], "triggers": ["<f"]}
 
 
@@ -295,7 +297,12 @@ def test_sglang(sglang: Any) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text", "begin"),
-    [("json", "$$ANY$$", b"{"), ("ebnf", 'root ::= "x"', b"x"), ("structural_tag", json.dumps(TAG), b"<f>1</f>")],
+    [
+        ("json", "$$ANY$$", b"{"),
+        ("ebnf", 'root ::= "x"', b"x"),
+        ("structural_tag", json.dumps(TAG), b"<f>1</f>"),
+        ("structural_tag", json.dumps(TURN), b"<think>Hm.</think>\n\n1"),
+    ],
 )
 def test_sglang_kinds(sglang: Any, kind: str, text: str, begin: bytes) -> None:
     backend = sglang(SimpleNamespace(reasoning_parser=None), object(), 257, {256})
@@ -370,3 +377,14 @@ def test_objects_that_a_host_keeps_to_the_end_are_no_noise() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env={"PYTHONPATH": paths}
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_turns_as_plain_data() -> None:
+    """As rows of data sets and requests carry them."""
+    asked = {"turn": {"model": "qwen-3", "response": {"type": "integer"}, "reasoning": "none"}}
+    for given in (asked, json.dumps(asked)):
+        matcher = dv.compile(grammar_of(*spec_of(given)), BYTES).matcher()
+        assert set(matcher.allowed_tokens().tolist()) == set(b"-0123456789")
+    for wrong in ({"turn": {}}, {"turn": "x"}, {"turn": {"model": "qwen-3", "tool": []}}):
+        with pytest.raises(dv.DerivableError):
+            grammar_of(*spec_of(wrong))

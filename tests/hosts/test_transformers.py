@@ -460,3 +460,18 @@ def test_every_text_is_complete_within_max_new_tokens(model: Any, case: Any, how
             assert ended and accepts(text), (most, text)
     with pytest.raises(dv.LimitError, match=f"{least} tokens or more"):
         DerivableLogitsProcessor([constraint, None], max_new_tokens=least - 1)
+
+
+def test_temperatures_of_the_grammar_scale_the_scores() -> None:
+    grammar = dv.Grammar.from_lark('start: "a" hot cold\nhot[temperature=2]: /[bc]/\ncold[temperature=0]: /[bc]/')
+    vocabulary = dv.Vocabulary.from_bytes([b"a", b"b", b"c", None], eos=[3])
+    ours = DerivableLogitsProcessor(dv.compile(grammar, vocabulary), temperature=0.5)
+    ids, scores = torch.tensor([[7]]), torch.tensor([[4.0, 3.0, 2.0, 1.0]])
+    seen = [ours(ids, scores)[0].tolist()]
+    for token in (0, 2):
+        ids = torch.cat([ids, torch.tensor([[token]])], dim=1)
+        seen.append(ours(ids, scores)[0].tolist())
+    none = float("-inf")
+    assert seen == [[4.0, none, none, none], [none, 0.75, 0.5, none], [none, 3.0, none, none]]
+    with pytest.raises(dv.ArgumentError, match="temperature"):
+        DerivableLogitsProcessor(dv.compile(grammar, vocabulary), temperature=0)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ import derivable as dv
 VOCABULARY = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None, None], eos=[256])
 END, THOUGHT = 256, 257
 REGEX = SimpleNamespace(name="REGEX")
+TAG = SimpleNamespace(name="STRUCTURAL_TAG")
 
 
 class Manager:
@@ -29,7 +31,8 @@ class Manager:
         self.vllm_config = SimpleNamespace(model_config=model, num_speculative_tokens=drafts)
 
     def _create_grammar(self, request: Any) -> Any:
-        return self.backend.compile_grammar(REGEX, request.pattern, stop_token_ids={END})
+        kind = TAG if request.pattern.startswith("{") else REGEX
+        return self.backend.compile_grammar(kind, request.pattern, stop_token_ids={END})
 
 
 class Request:
@@ -199,3 +202,34 @@ def test_requests_in_which_no_text_fits_are_refused(vllm: Any) -> None:
         assert isinstance(refused.value, ValueError)  # which vLLM's server answers with status 400
     for max_tokens, context in ((6, 512), (None, 6)):
         plugin._check_budget(constraint, max_tokens, context)
+
+
+def test_a_turn_decides_itself_where_the_reasoning_ends(vllm: Any) -> None:
+    """Whether the server has a reasoning parser or not; its gate waits for other requests."""
+    turn = json.dumps({"type": "turn", "model": "qwen-3", "response": {"const": "a"}, "reasoning": "begun"})
+    for reasoner in (None, object):
+        manager = manager_of(vllm, reasoner=reasoner, drafts=4)
+        request = Request(turn, 16)
+        state = manager._create_grammar(request)
+        ended = request.structured_output_request.reasoning_ended
+        assert ended is True  # for vLLM: masks are filled and tokens taken from the first one on
+        row = Row()
+        state.fill_bitmask(row, 0)
+        assert ord("<") in row.allowed() and ord('"') in row.allowed() and END not in row.allowed()
+        text = written(request, state)
+        assert text.endswith('</think>\n\n"a"') and state.is_terminated() and request.num_output_tokens <= 16
+        other = Request('"{', 16)
+        manager._create_grammar(other)
+        assert other.structured_output_request.reasoning_ended is None
+
+
+def test_turns_that_cannot_be_enforced_are_refused(vllm: Any) -> None:
+    manager = manager_of(vllm)
+    for asked, problem in (
+        ({"model": "qwen-3", "response": {"type": "string", "pattern": r"(a)\1"}}, "the response"),
+        ({"model": "nobody"}, "no form of a turn"),
+        ({"model": "qwen-3", "think": True}, "an option of the turn must be one of model, tools"),
+        ({"tools": []}, 'a mapping with a "model"'),
+    ):
+        with pytest.raises(vllm.RequestRefusedError, match=problem):
+            manager._create_grammar(Request(json.dumps({"type": "turn", **asked}), 16))

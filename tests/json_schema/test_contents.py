@@ -71,6 +71,7 @@ def test_without_the_option_they_are_annotations() -> None:
         ("application/sql", "SELECT 1", "SELEC 1"),
         ("text/javascript", "let x = 1;", "let = = 1"),
         ("application/javascript;charset=utf-8", "f()", "f("),
+        ("text/x-typescript", "let x: A<B> = y!;", "let x: = 1"),
         ("text/x-java", "class A { }", "class A {"),
         ("text/x-go", "package main\n", "packag main\n"),
         ("Text/X-C", "int x;", "int x"),

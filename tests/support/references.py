@@ -7,6 +7,8 @@ installed. None of them looks further than syntax, except gcc, which has no such
 from __future__ import annotations
 
 import ast
+import importlib.metadata
+import importlib.util
 import json
 import re
 import shutil
@@ -18,6 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -59,9 +62,25 @@ public class Check {
 _NODE = """
 const vm = require("vm");
 const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
-console.log(JSON.stringify(texts.map((t) => {
-    try { new vm.Script(t); return true; } catch (e) { if (e instanceof SyntaxError) return false; throw e; }
-})));
+const parses = (make) => {
+    try { make(); return true; } catch (e) { if (e instanceof SyntaxError) return false; throw e; }
+};
+console.log(JSON.stringify(texts.map(
+    (t) => parses(() => new vm.Script(t)) || parses(() => new vm.SourceTextModule(t, {identifier: "text"})))));
+"""
+# Bokeh's wheel has the TypeScript compiler in a bundle of scripts. Its function is found by a name that it exports, and
+# returned instead of the call that ends the bundle. 3 and 99 are TypeScript, and the newest of its versions.
+_TYPESCRIPT = r"""
+const fs = require("fs");
+const texts = JSON.parse(fs.readFileSync(0, "utf8"));
+const bundle = fs.readFileSync(process.argv[1], "utf8").split("/*! Bundled license")[0].trimEnd();
+const before = bundle.slice(0, bundle.indexOf("createSourceFile:()=>"));
+const name = [...before.matchAll(/var ([\w$]+)=[\w$]+\(\(/g)].pop()[1];
+const body = bundle.replace(/[\w$]+\(\);$/, () => `return ${name}()`);
+const own = Object.create(process, {argv: {value: ["node", ""]}});
+const ts = new Function("require", "module", "exports", "process", body)(require, {}, {}, own);
+const isSyntax = (t) => ts.createSourceFile("text.ts", t, 99, false, 3).parseDiagnostics.length === 0;
+console.log(JSON.stringify(texts.map(isSyntax)));
 """
 
 
@@ -119,6 +138,46 @@ def _python() -> Reference:
                 warnings.simplefilter("ignore")
                 ast.parse(text)
         except (SyntaxError, ValueError):
+            return False
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
+class _Anything(dict):
+    """A table in which nothing is defined yet, whatever was."""
+
+    def __contains__(self, key: object) -> bool:
+        return False
+
+
+def _toml() -> Reference:
+    """`tomllib`, but for what a document may not say twice."""
+    tomllib = pytest.importorskip("tomllib", reason="this Python has no tomllib")
+    parser = tomllib._parser
+
+    def check(text: bytes) -> bool:
+        with (
+            patch.object(parser.Flags, "is_", lambda *_: False),
+            patch.object(parser.NestedDict, "get_or_create_nest", lambda *_, **__: _Anything()),
+            patch.object(parser.NestedDict, "append_nest_to_list", lambda *_: None),
+        ):
+            try:
+                tomllib.loads(text.decode())
+            except ValueError:
+                return False
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
+def _yaml() -> Reference:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+
+    def check(text: bytes) -> bool:
+        try:
+            yaml.safe_load(text.decode())
+        except (yaml.YAMLError, ValueError):
             return False
         return True
 
@@ -190,15 +249,28 @@ def _sql() -> Reference:
     return lambda texts: [check(text) for text in texts]
 
 
-def _javascript() -> Reference:
+def _node(*arguments: str) -> Reference:
     node = _tool("node")
 
     def check(texts: list[bytes]) -> list[bool]:
         data = json.dumps([text.decode("utf-8", "replace") for text in texts])
-        out = subprocess.run([node, "-e", _NODE], input=data, capture_output=True, text=True, check=True, timeout=600)
+        out = subprocess.run([node, *arguments], input=data, capture_output=True, text=True, check=True, timeout=600)
         return list(json.loads(out.stdout))
 
     return check
+
+
+def _javascript() -> Reference:
+    return _node("--experimental-vm-modules", "-e", _NODE)
+
+
+def _typescript() -> Reference:
+    bokeh = importlib.util.find_spec("bokeh")
+    if bokeh is None or bokeh.origin is None:
+        pytest.skip("bokeh, which brings the TypeScript compiler, is not installed")
+    if not importlib.metadata.version("bokeh").startswith("3.9."):
+        pytest.skip("bokeh is not the version that has TypeScript 5.9")
+    return _node("-e", _TYPESCRIPT, str(Path(bokeh.origin).parent / "server" / "static" / "js" / "compiler.js"))
 
 
 def _postgresql() -> Reference:
@@ -222,10 +294,13 @@ REFERENCES: dict[str, Callable[[], Reference]] = {
     "json": _json,
     "xml": _xml,
     "python": _python,
+    "toml": _toml,
+    "yaml": _yaml,
     "java": _java,
     "go": _go,
     "c": _c,
     "sql": _sql,
     "postgresql": _postgresql,
     "javascript": _javascript,
+    "typescript": _typescript,
 }

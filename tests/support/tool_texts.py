@@ -132,3 +132,35 @@ def message_text(family: Family, content: str, calls: Sequence[tuple[str, dict[s
         case "minimax":
             return f"\n</think>\n\n\n\n{content}{text}"
     return content + text
+
+
+def thoughts_text(family: Family, thought: str, begun: bool) -> str:
+    """A reasoning, with what stands between it and all else."""
+    (mark,) = [segment for segment in family.segments if segment.kind == "reasoning"]
+    text = ("" if begun else mark.begin) + thought + mark.ends[0]
+    match family.models[0]:
+        case "harmony":
+            return text + "<|start|>assistant"
+        case "granite-3":
+            return text + "\n"
+    return text + behind_thoughts(family)
+
+
+def behind_thoughts(family: Family) -> str:
+    """What a family writes between a reasoning and its content; it is read as content."""
+    before = family.reasoning.get("auto", {"type": "sequence", "elements": [{}]})
+    while before["type"] == "optional":
+        before = before["content"]
+    last = before["elements"][-1] if before["type"] == "sequence" else {}
+    return str(last.get("value", "\n" if "\\n" in last.get("pattern", "") else ""))
+
+
+def turn_text(family: Family, start: str, thought: str | None, message: str) -> str:
+    """A turn that begins in one way (`Start` of `derivable.frontends.reasoning`)."""
+    before = "" if thought is None else thoughts_text(family, thought, start == "begun")
+    match family.models[0]:
+        case "kimi-k3" if start != "none":
+            return f"{before}<|open|>response<|sep|>{message}"
+        case "minimax" if start != "none":
+            return before + message.removeprefix("\n</think>\n\n\n\n")
+    return before + message

@@ -157,6 +157,7 @@ def _judged(texts: list[bytes], accepts: Accepts, reference: Reference, said: bo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("language", choices=sorted(REFERENCES))
+    parser.add_argument("--version", help="of the language")
     parser.add_argument("--characters", type=int, default=1_000_000)
     parser.add_argument("--length", type=int, default=2_000, help="bytes of a walk before it begins to close")
     parser.add_argument("--tokenizer", default="llama-3", help="a folder of shared/data/tokenizers")
@@ -168,7 +169,7 @@ def main() -> None:
         require_shared("data", "tokenizers", options.tokenizer, "tokenizer.json")
     )
     named = options.programs or {"c": "cpp"}.get(options.language, options.language)
-    grammar = dv.Grammar.builtin(options.language)
+    grammar = dv.Grammar.builtin(options.language, version=options.version)
     if require_shared("data", "programs").joinpath(f"{named}.jsonl").exists():
         programs = program_texts(named)
     else:

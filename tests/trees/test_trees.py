@@ -146,7 +146,7 @@ def test_time_is_linear_where_the_grammar_is_deterministic() -> None:
         for n in (400, 800):
             text = "(" * n + "x" + ")" * n if "(" in body else "x" * n
             trees = constraint._trees()
-            steps.append(trees.steps(trees.written(text)))
+            steps.append(trees._chart(trees.written(text), is_whole=True)[1].steps)
         assert steps[1] <= 2.1 * steps[0], (body, steps)
 
 
@@ -170,6 +170,39 @@ def test_a_constraint_that_was_loaded_is_given_its_grammar() -> None:
         loaded.parse("1")
     loaded.grammar = grammar
     assert loaded.parse("[1]") == dv.compile(grammar, BYTES).parse("[1]")
+
+
+def test_a_loaded_constraint_with_another_language_inside() -> None:
+    grammar = "<" + dv.Grammar.builtin("json").capture("json") + ">"
+    compiled = dv.compile(grammar, BYTES)
+    loaded = dv.Constraint.from_bytes(compiled.to_bytes(), BYTES)
+    loaded.grammar = grammar
+    assert loaded.parse("<[1]>") == compiled.parse("<[1]>")
+    assert loaded.captures("<[1]>")["json"] == "[1]"
+
+
+def test_any_token_but_some() -> None:
+    """Of the whole vocabulary, special ones included."""
+    vocabulary = dv.Vocabulary.from_bytes([b"a", b"b", None, None, None], eos=[4], special={"<x>": 2, "<y>": 3})
+    constraint = dv.compile(dv.Grammar.from_lark('start: "a" <[^2]> "b"', dialect="llguidance"), vocabulary)
+    assert [str(constraint.parse([0, middle, 1]).children[0]) for middle in (0, 3)] == ["a", "<y>"]
+    with pytest.raises(dv.MatcherError):
+        constraint.parse([0, 2, 1])
+
+
+@pytest.mark.parametrize("version", [None, "3.11", "3.12"])
+def test_fields_of_format_strings_are_expressions(version: str | None) -> None:
+    """Their rules are made for each place, and in trees they are called what they are called elsewhere."""
+    python = dv.compile(dv.Grammar.builtin("python", version=version), BYTES)
+    expression = python.parse("(a.b[1:c] + d)\n").children
+    begin, *in_field, end = python.parse("[f'{(a.b[1:c] + d)}']\n").children
+    assert (begin, in_field, end) == ("f'{", expression, "}'") and len(expression) > 4
+
+
+def test_blocks_of_yaml_are_called_the_same_at_each_column() -> None:
+    tree = dv.compile(dv.Grammar.builtin("yaml"), BYTES).parse("- a: b\n- c:\n  - d: [e]\n")
+    names = {each.data for each in tree.iter_subtrees()}
+    assert names == {"start", "sequence", "mapping", "flow_sequence"}
 
 
 def test_special_tokens_by_name_and_by_id() -> None:

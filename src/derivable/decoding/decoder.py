@@ -221,9 +221,10 @@ class Decoder:
     def _decide(self, logits: Logits, seconds: float, guess: int | None) -> None:
         """Chooses a token, advances, records."""
         position = len(self.token_ids)
-        scores = self.sampling.scores(logits, self._history)
-        noise = self.sampling.noise(position, len(scores))
-        wanted = self.sampling.choose(scores, noise)
+        sampling = self._sampling_here()
+        scores = sampling.scores(logits, self._history)
+        noise = sampling.noise(position, len(scores))
+        wanted = sampling.choose(scores, noise)
         checker = self._healing or self.matcher
         asked = perf_counter()
         known = self._known()
@@ -234,7 +235,7 @@ class Decoder:
         started = perf_counter()
         self.counts.draft_seconds += started - asked
         if checker is not None:
-            token, allowed = self._constrained(checker, scores, noise, wanted)
+            token, allowed = self._constrained(checker, sampling, scores, noise, wanted)
         spent = perf_counter() - started if checker is not None else 0.0
         self.counts.mask_seconds += spent
         self.counts.interventions += token != wanted
@@ -262,6 +263,14 @@ class Decoder:
         )
         self._commit(self._detailed(step, scores, allowed) if self.policy.trace else step)
 
+    def _sampling_here(self) -> Sampling:
+        """How the next token is chosen: a grammar may give parts of its texts a temperature."""
+        matcher = self.matcher
+        if matcher is None or self._healing is not None:
+            return self.sampling
+        temperature = patiently(lambda: matcher.temperature)
+        return self.sampling if temperature is None else self.sampling.with_temperature(temperature)
+
     def _known(self) -> tuple[int, ...] | None:
         """Where the speculator is to count the next choice; `None` if nobody learns."""
         speculator, matcher = self.policy.speculator, self.matcher
@@ -270,10 +279,15 @@ class Decoder:
         return patiently(lambda: speculator.places(matcher, self._history))
 
     def _constrained(
-        self, checker: Matcher | Healing, scores: Logits, noise: NDArray[np.float64] | None, wanted: int
+        self,
+        checker: Matcher | Healing,
+        sampling: Sampling,
+        scores: Logits,
+        noise: NDArray[np.float64] | None,
+        wanted: int,
     ) -> tuple[int, NDArray[np.bool_] | None]:
         """The choice among the allowed tokens, taken; and which these are, if the mask was built."""
-        tries = self.policy.opportunistic and not self.policy.trace and not self.sampling.depends_on_mask
+        tries = self.policy.opportunistic and not self.policy.trace and not sampling.depends_on_mask
         tries = tries and (self.choices is None or self._healing is None)
         if tries and patiently(lambda: _takes(checker, wanted)):
             return wanted, None
@@ -283,7 +297,7 @@ class Decoder:
                 f"after {bytes(self.text)!r} no token of the vocabulary can continue a text of this grammar. Use a "
                 "vocabulary in which every byte is a token, or a grammar of the characters that it has."
             )
-        token = self.sampling.choose(scores, noise, allowed)
+        token = sampling.choose(scores, noise, allowed)
         patiently(lambda: checker.advance(token))
         return token, allowed
 

@@ -14,7 +14,7 @@ generated tokens and the token alone. So whatever asks for a choice twice, or sk
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from secrets import randbits
 from typing import Any
 
@@ -88,6 +88,10 @@ class Sampling:
             object.__setattr__(self, "seed", randbits(62))
         else:
             integer("seed", self.seed, 0)
+
+    def with_temperature(self, temperature: float) -> Sampling:
+        """The same with another temperature: that of a part of the text."""
+        return self if temperature == self.temperature else replace(self, temperature=temperature)
 
     def check_bias(self, count: int) -> None:
         """Refuses a bias for a token that a model of so many tokens does not have."""

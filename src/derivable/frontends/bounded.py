@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..errors import GrammarError, UnsupportedFeatureError
-from ..expr import Expr, Ref
-from ..lowering.leaves import regular_bodies
 from ..rules import Rules, Terminal
-from .combine import plain
+from .combine import plain, with_terminals
 
 __all__ = ["with_max_tokens"]
 
@@ -25,24 +23,20 @@ def with_max_tokens(grammar: Rules, bounds: Mapping[str, int]) -> Rules:
             )
     if grammar.ignore:
         grammar = plain(grammar)
-    bodies = regular_bodies(grammar, bounds)
-    rules: dict[str, Expr] = dict(grammar.rules)
-    terminals = dict(grammar.terminals)
-    for name, most in bounds.items():
-        if name in terminals:
-            terminals[name] = replace(terminals[name], max_tokens=most)
-            continue
-        if name not in bodies:
-            raise UnsupportedFeatureError(
-                "max_tokens",
-                f"the tokens of the rule {name!r} cannot be bounded, for it is not regular: it refers to itself, names "
-                "a token or counts members",
-                source=grammar.source,
-                hint="Bound a rule in it that is, or give the whole text a budget: constraint.matcher(max_tokens=n).",
-            )
-        inside = f"{name} in {most} tokens"
-        while inside in rules or inside in terminals:
-            inside += "'"
-        terminals[inside] = Terminal(bodies[name], max_tokens=most)
-        rules[name] = Ref(inside)
-    return replace(grammar, rules=rules, terminals=terminals)
+    given = grammar.terminals
+    grammar, irregular = with_terminals(
+        grammar,
+        [name for name in bounds if name in grammar.rules],
+        lambda name: f"{name} in {bounds[name]} tokens",
+        lambda name, body: Terminal(body, max_tokens=bounds[name]),
+    )
+    if irregular:
+        raise UnsupportedFeatureError(
+            "max_tokens",
+            f"the tokens of the rule {irregular[0]!r} cannot be bounded, for it is not regular: it refers to itself, "
+            "names a token or counts members",
+            source=grammar.source,
+            hint="Bound a rule in it that is, or give the whole text a budget: constraint.matcher(max_tokens=n).",
+        )
+    own = {name: replace(grammar.terminals[name], max_tokens=bounds[name]) for name in bounds if name in given}
+    return replace(grammar, terminals={**grammar.terminals, **own})

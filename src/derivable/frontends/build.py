@@ -10,14 +10,43 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from ..errors import GrammarError, LimitError
 from ..expr import EMPTY, NOTHING, Alt, Bytes, Chars, Concat, Expr, Look, Repeat
+from ..limits import Limits
 from ..support import steps
 from ..support.steps import run
 
-__all__ = ["Step", "alternation", "characters", "concatenation", "look", "recursion_room", "repeat", "run"]
+__all__ = [
+    "Step",
+    "alternation",
+    "characters",
+    "checked_source",
+    "concatenation",
+    "look",
+    "recursion_room",
+    "repeat",
+    "run",
+]
 
 Step = steps.Step[Expr]
 """Builds one expression."""
+
+
+def checked_source(text: object, limits: Limits, what: str) -> str:
+    """The text of a grammar.
+
+    Args:
+        what: what it is called in messages, such as "Lark grammar".
+
+    Raises:
+        GrammarError: it is no `str`.
+        LimitError: it is longer than `limits.max_source`.
+    """
+    if not isinstance(text, str):
+        raise GrammarError(f"a {what} must be a str, not {type(text).__name__}", hint="Decode it as UTF-8.")
+    if len(text) > limits.max_source:
+        raise LimitError("max_source", len(text), limits.max_source, what)
+    return text
 
 
 def concatenation(items: Iterable[Expr]) -> Expr:

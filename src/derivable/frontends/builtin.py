@@ -7,8 +7,11 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import GrammarError
-from ..rules import Indentation, Lexing, Rules
+from ..expr import NOTHING
+from ..rules import Indentation, Lexing, Rules, Terminal
 from .lark import grammar_from_lark
+from .python_formats import with_format_strings
+from .yaml_columns import with_columns
 
 __all__ = ["BUILTIN", "builtin_grammar"]
 
@@ -24,8 +27,11 @@ BUILTIN: dict[str, Lexing] = {
     "sql": "longest",
     "postgresql": "longest",
     "javascript": "longest",
+    "typescript": "longest",
     "json": "longest",
     "python": "longest",
+    "toml": "longest",
+    "yaml": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
 }
 """Name to the lexing policy that the grammar is written for."""
@@ -41,22 +47,43 @@ _INDENTATION = {
 }
 
 
+_DECLARED = {"python": {"_FORMAT": Terminal(NOTHING)}, "yaml": {"_BLOCK": Terminal(NOTHING)}}
+"""What stands in a rule that is replaced when the grammar has been read."""
+
+PYTHON_VERSIONS = ("3.11", "3.12")
+"""Those whose format strings are known."""
+
+
 @cache  # a grammar is immutable and there are few of them
-def builtin_grammar(name: str) -> Rules:
+def builtin_grammar(name: str, version: str | None = None) -> Rules:
     """The built-in grammar called `name`; read when it is first asked for, and kept.
 
+    Args:
+        name: of the language.
+        version: of Python.
+
     Raises:
-        GrammarError: there is none of that name.
+        GrammarError: there is none of that name, or version.
     """
     if name not in BUILTIN:
         raise GrammarError(
             f"there is no built-in grammar {name!r}",
             hint=f"Use one of {', '.join(BUILTIN)}, or load your own with Grammar.from_lark or Grammar.from_gbnf.",
         )
-    text = (_FOLDER / f"{name}.lark").read_text(encoding="utf-8")
+    if version is not None and (name != "python" or version not in PYTHON_VERSIONS):
+        known = f"Use one of {', '.join(PYTHON_VERSIONS)}." if name == "python" else "Only python has versions."
+        raise GrammarError(f"there is no version {version!r:.80} of the built-in grammar {name!r}", hint=known)
     grammar = grammar_from_lark(
-        text, lexing=BUILTIN[name], import_paths=[str(_FOLDER)], indentation=_INDENTATION.get(name)
+        (_FOLDER / f"{name}.lark").read_text(encoding="utf-8"),
+        lexing=BUILTIN[name],
+        import_paths=[str(_FOLDER)],
+        indentation=_INDENTATION.get(name),
+        declared=_DECLARED.get(name),
     )
+    if name == "python":
+        grammar = with_format_strings(grammar, nests=version == "3.12", one_line=version == "3.11")
+    if name == "yaml":
+        grammar = with_columns(grammar)
     samples = _FOLDER / "samples" / f"{name}.txt"
     if not samples.exists():
         return grammar

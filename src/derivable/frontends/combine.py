@@ -13,7 +13,7 @@ from typing import get_args
 
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Bytes, Concat, Embedded, Expr, Members, Ref, Repeat, Sequences, Spelled, text
-from ..lowering.leaves import cut_into_leaves, names_only
+from ..lowering.leaves import cut_into_leaves, names_only, regular_bodies
 from ..lowering.show import show
 from ..rules import GrammarWarning, Rules, Shape, SpecialTokens, Tally, Terminal
 from .build import Step, alternation, concatenation, repeat, run
@@ -28,6 +28,7 @@ __all__ = [
     "repeated",
     "with_leaves",
     "with_literals_spelled",
+    "with_terminals",
 ]
 
 
@@ -52,6 +53,7 @@ class Joined:
         self.shapes: dict[str, Shape] = {}
         self.captures: dict[str, str] = {}
         self.parts: dict[str, Rules] = {}
+        self.hidden: dict[str, None] = {}
         self._starts: dict[int, tuple[Rules, Ref]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -81,10 +83,12 @@ class Joined:
             known = self._starts[id(operand)] = (operand, added)
         return known[1]
 
-    def terminal(self, expr: Expr, name: str | None = None, max_tokens: int | None = None) -> Ref:
+    def terminal(
+        self, expr: Expr, name: str | None = None, max_tokens: int | None = None, temperature: float | None = None
+    ) -> Ref:
         """A terminal of this language; the same one for equal languages of one name."""
         name = name or show(expr, 60)
-        terminal = Terminal(expr, max_tokens=max_tokens)
+        terminal = Terminal(expr, max_tokens=max_tokens, temperature=temperature)
         if self.terminals.get(name) != terminal:
             name = self._fresh(name)
             self.terminals[name] = terminal
@@ -103,7 +107,7 @@ class Joined:
         relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
         return Rules.of_known_names(
             *(self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order),
-            *(tuple(self.warnings), self.shapes, self.captures, self.parts),
+            *(tuple(self.warnings), self.shapes, self.captures, self.parts, tuple(self.hidden)),
         )
 
     def _fresh(self, name: str) -> str:
@@ -119,7 +123,16 @@ class Joined:
         """A grammar that is cut into lexemes by itself, as one terminal; or what stands for its texts."""
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         self.warnings.update(dict.fromkeys(grammar.warnings))
-        return self.terminal(Embedded(grammar, encoding))
+        heard = {each.temperature for name, each in grammar.terminals.items() if name not in grammar.ignore}
+        if len(heard) > 1:
+            raise UnsupportedFeatureError(
+                "temperature",
+                "a grammar that is cut into lexemes by itself, or encoded, is one terminal to the grammar around it, "
+                "and has one temperature",
+                source=grammar.source,
+                hint="Give the temperature to the whole: `grammar.with_temperature(0.7)`.",
+            )
+        return self.terminal(Embedded(grammar, encoding), temperature=next(iter(heard), None))
 
     def _add(self, grammar: Rules) -> Ref:
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
@@ -158,6 +171,7 @@ class Joined:
         self.shapes.update({names.get(name, name): shape for name, shape in grammar.shapes.items()})
         self.captures.update({names.get(name, name): capture for name, capture in grammar.captures.items()})
         self.parts.update({names.get(name, name): parts for name, parts in grammar.parts.items()})
+        self.hidden.update(dict.fromkeys(names.get(name, name) for name in grammar.hidden))
 
     def _means_the_same(self, grammar: Rules, terminal: str) -> bool:
         """Here as in the grammar."""
@@ -192,6 +206,30 @@ def _mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Step:
             return replace(expr, item=(yield _mapped(item, leaf)))
         case _:
             return leaf(expr)
+
+
+def with_terminals(
+    grammar: Rules, names: Iterable[str], title: Callable[[str], str], make: Callable[[str, Expr], Terminal]
+) -> tuple[Rules, list[str]]:
+    """The grammar in which some rules are one terminal each, and the names of those of them that are not regular.
+
+    Args:
+        names: the rules.
+        title: what the terminal of a rule is called, if no other has that name.
+        make: the terminal of a rule, given what the rule is when all that it names is written out.
+    """
+    bodies = regular_bodies(grammar, names)
+    rules, terminals = dict(grammar.rules), dict(grammar.terminals)
+    irregular = []
+    for name in names:
+        if name not in bodies:
+            irregular.append(name)
+            continue
+        inside = title(name)
+        while inside in rules or inside in terminals:
+            inside += "'"
+        terminals[inside], rules[name] = make(name, bodies[name]), Ref(inside)
+    return replace(grammar, rules=rules, terminals=terminals), irregular
 
 
 def plain(grammar: Rules) -> Rules:
@@ -242,8 +280,7 @@ def _without_ignored(grammar: Rules) -> Rules:
 
     for name, expr in grammar.rules.items():
         joined.rules[name] = with_leaves(expr, spaced)
-    made = joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
-    return made
+    return joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
 
 
 def with_literals_spelled(grammar: Rules, mode: SpecialTokens) -> Rules:

@@ -12,7 +12,8 @@ end  ::= Token(128010)
 Read by the parser of `gbnf`, with other tables and these parts of its own. *Macros*: `Regex`, `Substring`,
 `TagDispatch`, `Token`, `ExcludeToken`, `TokenTagDispatch`. *Look-ahead assertions* `(= ...)` at the end of a rule are
 read and have no effect: they are hints for its cache, and change neither masks nor what is accepted there. *Rule
-options* (`name[max_tokens=8]`) are refused by name: what they ask for is not about the language, or not exact.
+options* (`name[lazy, max_chars=8] ::= ...`) are those of llguidance's dialect of Lark but for `suffix` and `stop`;
+docs/dialects.md says what they mean. What xgrammar prints of these (`capture_hidden_...`) is refused by name.
 
 Where the documentation leaves room: in `TagDispatch` the first tag to be complete decides, and of several the longest,
 so one that holds another one before its end can never come and is refused; free text is valid UTF-8; `Regex` reads
@@ -26,7 +27,7 @@ import re
 from typing import Any, NoReturn
 
 from ..errors import GrammarError, UnsupportedFeatureError
-from ..expr import EMPTY, And, Chars, Expr, Graph, Ref, Special, refs, star
+from ..expr import EMPTY, And, Chars, Expr, Ref, Special, refs, star
 from ..limits import Limits
 from ..rules import Rules
 from .build import alternation
@@ -34,6 +35,10 @@ from .combine import Joined
 from .ecma import ecma_regex
 from .free_text import dispatch, token_dispatch
 from .gbnf import CONTROL_ESCAPES, SPACE_AND_NEWLINES, Dialect, Group, Parser
+from .llguidance.attributes import Attributes, read_attributes
+from .llguidance.bounds import with_attributes
+from .llguidance.patterns import substring
+from .llguidance.source import Source
 
 __all__ = ["grammar_from_ebnf"]
 
@@ -52,8 +57,9 @@ _DIALECT = Dialect(
     empty_alternatives=False,
 )
 _OPTIONS = re.compile(r"\[[^\]\r\n]*\]")
-_OPTION = re.compile(rf"\[\s*({_NAME})?")
-_BOUNDS = re.compile(r"\{\s*([0-9]{1,18})\s*(,\s*(-1|[0-9]{1,18})?\s*)?\}")
+_OPTION = re.compile(rf"[\[,]\s*({_NAME})")
+_OF_LARK = ("suffix", "stop", "stop_capture")
+_BOUNDS = re.compile(r"\{\s*([0-9]{1,18})\s*(,\s*(?:(-1|[0-9]{1,18})\s*)?)?\}")
 _INTEGER = re.compile(r"[0-9]{1,18}")
 _JSON_BODY = star(Chars.of((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C), negated=True))
 _SHAPES = {
@@ -77,7 +83,7 @@ def grammar_from_ebnf(text: str, root: str = "root", *, limits: Limits = _DEFAUL
     Raises:
         GrammarSyntaxError: it cannot be parsed; the caret shows the place.
         GrammarError: a rule is used or asked for and not defined, or a tag can never come.
-        UnsupportedFeatureError: an option of a rule, or something in a `Regex` that is not regular.
+        UnsupportedFeatureError: an option of a rule that is not regular, or something in a `Regex` that is not.
         LimitError: it is longer, or its groups are deeper, than `limits` allows.
     """
     parser = _Parser(text, limits, _DIALECT)
@@ -89,7 +95,7 @@ def grammar_from_ebnf(text: str, root: str = "root", *, limits: Limits = _DEFAUL
                 raise GrammarError(
                     f"{ref.name!r}, used in an assertion, is not defined", source=text, span=ref.span, hint="Define it."
                 )
-    return grammar
+    return with_attributes(grammar, parser.options) if parser.options else grammar
 
 
 class _Parser(Parser):
@@ -99,6 +105,7 @@ class _Parser(Parser):
         super().__init__(source, limits, dialect)
         self.joined = Joined()
         self.assertions: list[Expr] = []
+        self.options: dict[str, Attributes] = {}
         self.macros = {
             "Regex": self.regex,
             "Substring": self.substring,
@@ -118,16 +125,26 @@ class _Parser(Parser):
         if self.source[self.source.rfind("\n", 0, begin) + 1 : begin].strip(" \t\r"):
             self.fail("a rule must begin a line", begin, self.pos, "Put it on a new line.")
         if self.peek() == "[":
-            found = _OPTION.match(self.source, self.pos)
-            option = (found and found[1]) or "rule option"
-            raise UnsupportedFeatureError(
-                option,
-                f"the option {option!r} of the rule {name!r} is not supported",
-                source=self.source,
-                span=(self.pos, self.source.find("]", self.pos) + 1 or len(self.source)),
-                hint="Remove it: it is not part of the language, or cannot be enforced exactly.",
-            )
+            self.options[name] = self.rule_options(name)
         return name
+
+    def rule_options(self, name: str) -> Attributes:
+        """What stands in brackets behind the name of a rule."""
+        begin = self.pos
+        for option in _OPTION.finditer(self.source, begin, self.source.find("]", begin) + 1 or len(self.source)):
+            if option[1] in _OF_LARK or option[1].startswith("capture_hidden_"):
+                raise UnsupportedFeatureError(
+                    option[1],
+                    f"the option {option[1]!r} of the rule {name!r} is not supported",
+                    source=self.source,
+                    span=option.span(1),
+                    hint="Write the end as part of the rule, and make the rule `lazy`.",
+                )
+        source = Source(self.source, self.limits)
+        source.at = begin
+        found = read_attributes(source, lambda: EMPTY)
+        self.pos = source.at
+        return found
 
     def at_end_of_rule(self, stack: list[Group]) -> bool:
         return (len(stack) == 1 and self.at_rule_or_end()) or super().at_end_of_rule(stack)
@@ -272,21 +289,11 @@ class _Parser(Parser):
         return And((expr, _JSON_BODY)) if in_json else expr
 
     def substring(self, begin: int) -> Expr:
-        """Some of the chunks that follow each other: a path through them that begins and ends anywhere."""
+        """Some of the chunks that follow each other."""
         chunks, _ = self.arguments(begin)
         if not all(isinstance(chunk, str) for chunk in chunks):
             self.wrong(begin)
-        edges: list[list[tuple[int, int, int]]] = [[], []]  # the beginning, and the place before the first chunk
-        accepting = [True, True]
-        at = 1
-        for data in filter(None, (chunk.encode() for chunk in chunks)):
-            for index, byte in enumerate(data):
-                edges.append([])
-                accepting.append(index == len(data) - 1)
-                for source in (at, 0) if index == 0 else (at,):
-                    edges[source].append((byte, byte, len(edges) - 1))
-                at = len(edges) - 1
-        return Graph(tuple(map(tuple, edges)), tuple(accepting))
+        return substring(chunks)
 
     def tag_dispatch(self, begin: int) -> Expr:
         pairs, loop, excludes = self.dispatch_arguments(begin, str)

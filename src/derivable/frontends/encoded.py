@@ -70,7 +70,11 @@ def _refuse_tokens(grammar: Rules, depth: int = 1) -> None:
 
 def _without(grammar: Rules, characters: str) -> Rules:
     """The texts that hold none of some characters. Under `longest` they are cut as before: what no text holds makes no
-    lexeme longer, and no look-ahead sees it."""
+    lexeme longer, and no look-ahead sees it.
+
+    `Rules.separators` keep them, though no text will have them: then dead ends are decided as they are for the grammar
+    alone. In other ignored terminals they would hide dead ends, where nothing else keeps two lexemes apart.
+    """
     if not characters:
         return grammar
     codes = sorted(map(ord, characters))
@@ -79,7 +83,12 @@ def _without(grammar: Rules, characters: str) -> Rules:
     def kept(expr: Expr) -> Expr:
         return run(_kept(expr, characters, writable))
 
-    terminals = {name: replace(each, expr=kept(each.expr)) for name, each in grammar.terminals.items()}
+    terminals = {
+        name: each
+        if name in grammar.separators and grammar.lexing != "scannerless"
+        else replace(each, expr=kept(each.expr))
+        for name, each in grammar.terminals.items()
+    }
     rules = {name: with_leaves(expr, kept) for name, expr in grammar.rules.items()}
     return replace(grammar, rules=rules, terminals=terminals)
 

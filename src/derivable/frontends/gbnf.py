@@ -18,11 +18,11 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from ..errors import GrammarError, GrammarSyntaxError, LimitError
+from ..errors import GrammarSyntaxError, LimitError
 from ..expr import ANY_CHAR, NOTHING, Chars, Expr, Ref, Special, text
 from ..limits import Limits
 from ..rules import Rules
-from .build import alternation, characters, concatenation, repeat
+from .build import alternation, characters, checked_source, concatenation, repeat
 
 __all__ = ["CONTROL_ESCAPES", "SPACE_AND_NEWLINES", "Dialect", "Group", "Parser", "grammar_from_gbnf"]
 
@@ -109,12 +109,7 @@ class Parser:
     """Recursive descent with its own stack, so that nesting costs memory and not Python frames."""
 
     def __init__(self, source: str, limits: Limits, dialect: Dialect) -> None:
-        if not isinstance(source, str):
-            hint = "Decode it as UTF-8."
-            raise GrammarError(f"a {dialect.title} must be a str, not {type(source).__name__}", hint=hint)
-        if len(source) > limits.max_source:
-            raise LimitError("max_source", len(source), limits.max_source, dialect.title)
-        self.source = source
+        self.source = checked_source(source, limits, dialect.title)
         self.limits = limits
         self.dialect = dialect
         self.pos = 0

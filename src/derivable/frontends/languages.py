@@ -21,6 +21,9 @@ MEDIA_TYPES: dict[str, tuple[str, ...]] = {
     "c": ("text/x-c", "text/x-csrc"),
     "sql": ("application/sql", "text/x-sql"),
     "javascript": ("text/javascript", "application/javascript", "application/x-javascript", "application/ecmascript"),
+    "typescript": ("text/typescript", "application/typescript", "text/x-typescript", "application/x-typescript"),
+    "toml": ("application/toml", "text/x-toml"),
+    "yaml": ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"),
     "xml": ("application/xml", "text/xml"),
 }
 """Those of the built-in grammars, the usual one first; that of JSON is `JSON`."""
@@ -34,7 +37,10 @@ FENCES: dict[str, tuple[str, ...]] = {
     "c": ("c", "h"),
     "sql": ("sql",),
     "javascript": ("javascript", "js"),
+    "typescript": ("typescript", "ts"),
     "json": ("json",),
+    "toml": ("toml",),
+    "yaml": ("yaml", "yml"),
     "xml": ("xml",),
 }
 """What a fence of Markdown calls them."""

@@ -14,6 +14,7 @@ from lark import Token, Tree
 
 from ..errors import DerivableError, GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..limits import Limits
+from .build import checked_source
 from .regex import parse_regex
 
 __all__ = ["Loaded", "Source", "load"]
@@ -39,8 +40,8 @@ _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "
 
 
 _OF_LLGUIDANCE = (
-    "Lark has no attributes in brackets, %json, %regex or <tokens> in rules: that is llguidance's dialect. Build these "
-    "parts by themselves (`Grammar.from_json_schema`, `Grammar.free_text`), and put them together with `+` and `|`."
+    "Lark has no attributes in brackets, %json, %regex or <tokens> in rules: that is llguidance's dialect, which "
+    '`dialect="llguidance"` reads. Templates, priorities and %declare are Lark\'s alone.'
 )
 
 
@@ -89,13 +90,13 @@ class Source:
     """The text of a grammar: finds places in it and says what is wrong there."""
 
     def __init__(self, text: str, limits: Limits) -> None:
-        if not isinstance(text, str):
-            raise GrammarError(f"a Lark grammar must be a str, not {type(text).__name__}", hint="Decode it as UTF-8.")
-        if len(text) > limits.max_source:
-            raise LimitError("max_source", len(text), limits.max_source, "Lark grammar")
-        self.text = text
+        self.text = checked_source(text, limits, "Lark grammar")
         self.limits = limits
-        self.lexemes = [(str(found.lastgroup), found.span()) for found in _LEXEME.finditer(text)]
+        self.lexemes: list[tuple[str, tuple[int, int]]] = []
+        for found in _LEXEME.finditer(text):
+            self.lexemes.append((str(found.lastgroup), found.span()))
+            if found.lastgroup == "unclosed":  # refused below; to read on would look at its rest again and again
+                break
         self.depth = self._check()
         self._bound_terminals()
 

@@ -23,7 +23,7 @@ from ..limits import Limits
 from ..rules import Rules
 from .build import Step, alternation, characters, concatenation, look, recursion_room, repeat, run
 
-__all__ = ["grammar_from_regex", "parse_regex", "parts_of_regex"]
+__all__ = ["grammar_from_regex", "parse_regex"]
 
 _sre: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 
@@ -85,12 +85,12 @@ def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAUL
         LimitError: it is longer or deeper than `limits` allows.
     """
     expr = parse_regex(pattern, flags, limits=limits, half_pairs=False)
-    parts = parts_of_regex(pattern, flags, limits)
+    parts = _parts(pattern, flags, limits)
     named = {"root": parts} if parts else {}
     return Rules(rules={"root": expr}, terminals={}, start="root", source=pattern, parts=named)
 
 
-def parts_of_regex(pattern: str, flags: int, limits: Limits) -> Rules | None:
+def _parts(pattern: str, flags: int, limits: Limits) -> Rules | None:
     """A grammar of the texts of a pattern that has a rule for each group with a name, which is captured. `None`: there
     is no such group; or there is look-around, which sees what stands beside its group."""
     if "(?P<" not in pattern:

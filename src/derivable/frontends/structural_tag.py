@@ -23,7 +23,7 @@ What is free directly inside a `tag` does not contain the tag's ends either, as 
 `triggered_tags`, tokens in `exclude_token`, `any_tokens` and `token_triggered_tags`. The language is that of the parts
 put together, with every way to cut a text allowed; nothing is committed to early. Special tokens stand only where they
 are named. `any_order` keeps all a schema says but the order of keys. The `encoding` of a `grammar` is one of
-`Grammar.encoded`; in Python, `grammar` may also be a `Grammar`.
+`Grammar.encoded`; with the `syntax` `lark` it is in llguidance's dialect; in Python, `grammar` may also be a `Grammar`.
 
 What cannot be enforced exactly is refused by name, with its place, and so is every field that is not known.
 """
@@ -43,6 +43,7 @@ from ..rules import MOST_TOKENS, Rules, SpecialTokens
 from ..support.caches import remembered, text_of
 from .build import alternation, concatenation, recursion_room, repeat
 from .combine import Joined, bounds_of_repeat, literal
+from .dialects import Dialect, grammar_from_lark
 from .ebnf import grammar_from_ebnf
 from .ecma import ecma_regex
 from .encoded import encoded
@@ -51,7 +52,6 @@ from .free_text import dispatch, text_without, token_dispatch
 from .json_schema import grammar_from_json_schema
 from .json_schema.reading.styles import STYLES
 from .languages import Contents, rules_of
-from .lark import grammar_from_lark
 
 __all__ = ["grammar_from_structural_tag", "rules_of_schema"]
 
@@ -262,9 +262,18 @@ class _Reader:
         (field,) = given
         value = node.get(field, (str, Rules) if field == "grammar" else str)
         encoding, spec = node.get("encoding", str, ""), self.schemas.get("profile") == "spec"
+        syntax = node.get("syntax", str, "ebnf") if field == "grammar" else "ebnf"
+        if syntax not in ("ebnf", "lark"):
+            node.unsupported("syntax", f"the syntax {syntax!r:.80} of grammars is not supported", "Use ebnf or lark.")
 
         def made() -> Expr:
-            rules = value if isinstance(value, Rules) else _GRAMMARS[field](value, self.limits)
+            if isinstance(value, Rules):
+                rules = value
+            elif field == "lark" or syntax == "lark":
+                dialect: Dialect | None = None if field == "lark" else "llguidance"
+                rules = grammar_from_lark(value, dialect=dialect, schemas=self.schemas, limits=self.limits)
+            else:
+                rules = _GRAMMARS[field](value, self.limits)
             return self.joined.add(encoded(rules, encoding, spec=spec, columns=None) if encoding else rules)
 
         return self.inside(made, node.pointer(field))

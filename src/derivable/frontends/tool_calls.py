@@ -20,13 +20,14 @@ from ..values.partial import SoFar
 from ..values.progress import pointer_token
 from ..values.reader import JSON
 from .json_schema.reading.styles import STYLES
+from .reasoning import family_of_turn, reasoning_of, start_of
 from .tool_arguments import Elements, JsonEnd
-from .tool_families import Segment, family_of
+from .tool_families import Segment
 from .tool_literals import Literals
 from .tool_openings import Cut, Opening, behind, between, end_of, follow, mark_of, opening_of
 from .tools import Tool, read_tools
 
-__all__ = ["ToolCall", "ToolEvent", "ToolMessage", "ToolParser"]
+__all__ = ["ToolCall", "ToolEvent", "ToolMessage", "ToolParser", "message_of"]
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,14 @@ class ToolMessage:
         reasoning: the text of the reasoning.
         calls: in their order.
         unfinished: where the text ends within a call, all of it that is there, as it was written; no part of `content`.
+        answer: what the content stands for, under `Grammar.from_turn` with a `response`; `None` where there are calls.
     """
 
     content: str
     reasoning: str
     calls: tuple[ToolCall, ...]
     unfinished: str = ""
+    answer: Any = None
 
 
 @dataclass(frozen=True)
@@ -84,15 +87,17 @@ class ToolEvent:
 
 
 class ToolParser:
-    """Reads the text of a model that was constrained by `Grammar.from_tools` (or wrote so of its own accord).
+    """Reads the text of a model that was constrained by `Grammar.from_tools` or `from_turn`, or wrote so by itself.
 
     Special tokens must stand in the text by their names (``skip_special_tokens=False``).
 
     Args:
-        model, tools, reasoning: as given to `Grammar.from_tools`.
+        model, tools, reasoning, prompt: as given to `Grammar.from_tools` or `from_turn`.
+        answers: there are calls or an answer (`response` of `from_turn`): in a text that does not begin with a call,
+            nothing is one.
 
     Raises:
-        GrammarError: as `Grammar.from_tools`.
+        GrammarError: as these.
 
     Example:
         >>> def add(a: int, b: int) -> int: ...
@@ -105,8 +110,17 @@ class ToolParser:
         ['content', 'call', 'arguments', 'end']
     """
 
-    def __init__(self, model: str, tools: Sequence[Any], *, reasoning: bool | Literal["auto"] = False) -> None:
-        family = family_of(model)
+    def __init__(
+        self,
+        model: str,
+        tools: Sequence[Any],
+        *,
+        reasoning: bool | Literal["auto", "required", "none", "begun"] = False,
+        prompt: str | None = None,
+        answers: bool = False,
+    ) -> None:
+        family = family_of_turn(model)
+        self._answers = answers
         self.tools = {tool.name: tool for tool in read_tools(tools, Limits())}
         self._style = STYLES.get(family.style)
         self._sections, self._segments, self._markers = family.sections, family.segments, family.markers
@@ -116,9 +130,8 @@ class ToolParser:
         # What begins a call outside of sections, and what goes on with another one in each.
         self._openings = [*alone, *(behind(o, self._sections[o.section].begin) for some in within for o in some)]
         self._others = [[between(o, self._sections[o.section].separator or "") for o in some] for some in within]
-        kind = family.begins.get(str(reasoning).lower())
-        if kind is None and reasoning is True and _is_within(family.reasoning.get("true")):
-            kind = "reasoning"
+        start = start_of(family, reasoning, prompt) if reasoning_of(family) else "none"
+        kind = "reasoning" if start == "begun" else family.begins.get("false") if start == "none" else None
         self._first = next((s for s in self._segments if s.kind == kind), None)
         starts = [*(o.start for o in self._openings), *(s.begin for s in self._segments), *self._markers]
         self._starts = sorted(set(starts), key=len, reverse=True)
@@ -148,11 +161,7 @@ class ToolParser:
         self.reset()
         events = [*self.feed(text), *self.finish()]
         self.__dict__.update(before)
-        content = "".join([event.text for event in events if event.kind == "content"])
-        reasoning = "".join([event.text for event in events if event.kind == "reasoning"])
-        unfinished = "".join([event.text for event in events if event.kind == "unfinished"])
-        calls = tuple([event.call for event in events if event.call is not None])
-        return ToolMessage(content, reasoning, calls, unfinished)
+        return message_of(events)
 
     def feed(self, text: str) -> list[ToolEvent]:
         """The next piece of text. What may yet turn out to be something else is held back."""
@@ -235,6 +244,8 @@ class ToolParser:
                 yield from self._in_section(final)
             elif self._inside is not None:
                 yield from self._in_segment(self._inside, final)
+            elif self._answers and not self._count and self._is_answer():
+                self._inside = _ANSWER
             else:
                 yield from self._outside(final)
             if before == (len(self._text), self._call, self._inside, self._section):
@@ -242,6 +253,16 @@ class ToolParser:
 
     def _in_segment(self, segment: Segment, final: bool) -> Iterator[ToolEvent]:
         found = _first_of(self._text, segment.ends)
+        while found is not None and self._answers and segment.kind == "content":
+            at = found[0] + len(found[1])
+            follows = self._follows(at, final)
+            if follows is None:  # not clear yet
+                yield from self._told_text(segment.kind, len(self._text) - found[0])
+                return
+            if follows:
+                break
+            later = _first_of(self._text[at:], segment.ends)
+            found = None if later is None else (at + later[0], later[1])
         if found is None:
             yield from self._told_text(segment.kind, _held_back(self._text, segment.ends))
             if final:
@@ -251,6 +272,20 @@ class ToolParser:
         if at:
             yield ToolEvent(segment.kind, self._text[:at])
         self._text, self._inside = self._text[at + len(end) :], None
+
+    def _follows(self, at: int, final: bool) -> bool | None:
+        """Whether what stands at a place may follow an answer; `None`: more text must come before that is clear."""
+        rest = self._text[at:].lstrip()
+        if not rest:
+            return True if final else None
+        starts = [start for start in self._starts if start.startswith(rest) or rest.startswith(start)]
+        return any(map(rest.startswith, starts)) or (None if starts and not final else False)
+
+    def _is_answer(self) -> bool:
+        """No call and no part with a meaning of its own stands where the text may begin with one."""
+        texts = {self._text, self._text.lstrip()} - {""}
+        near = any(text.startswith(start) or start.startswith(text) for text in texts for start in self._starts)
+        return bool(self._text.strip()) and not near
 
     def _outside(self, final: bool) -> Iterator[ToolEvent]:
         text, at = self._text, 0
@@ -269,6 +304,9 @@ class ToolParser:
                 more = text[place : place + len(self._starts[0])]
                 cut = not final and any(len(other) > rest and other.startswith(more) for other in self._starts)
                 if not cut and start not in self._meant:
+                    if self._answers and not self._count:
+                        self._inside = _ANSWER
+                        return
                     continue  # no call follows
             break
         if place:
@@ -417,11 +455,18 @@ class ToolParser:
         return Elements(self._style, tool.parameters, (first,))
 
 
-def _is_within(before: Any) -> bool:
-    """Whether the text of a model begins inside its reasoning."""
-    while isinstance(before, dict) and before.get("type") == "sequence":
-        before = before["elements"][0]
-    return isinstance(before, dict) and before.get("begin") == ""
+def message_of(events: Sequence[ToolEvent]) -> ToolMessage:
+    """What a parser has told, as one message."""
+
+    def told(kind: str) -> str:
+        return "".join([event.text for event in events if event.kind == kind])
+
+    calls = tuple([event.call for event in events if event.call is not None])
+    return ToolMessage(told("content"), told("reasoning"), calls, told("unfinished"))
+
+
+_ANSWER = Segment("", (), "content")
+"""An answer without a mark that ends it: all that comes."""
 
 
 def _first_of(text: str, texts: Sequence[str]) -> tuple[int, str] | None:

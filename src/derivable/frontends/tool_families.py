@@ -17,13 +17,14 @@ A file of a family has what `Family` has. A format is a structural tag with thes
 (what stands before) and `$single` say. A file without `formats` says `trigger` (a text, or several), `sections` and
 `thinks`, and the usual formats are made of these: text with calls in it.
 
-`sections`, `segments` and `markers` are for reading: `tool_calls` has them.
+`sections`, `segments` and `markers` are for reading: `tool_calls` has them. A segment with `answer` is where an answer
+stands that may follow calls. `thoughts` is one reasoning, where `formats` have reasoning anywhere.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -31,7 +32,7 @@ from typing import Any, Literal
 
 from ..errors import GrammarError
 
-__all__ = ["Family", "Section", "Segment", "families", "family_of", "plain_name", "usual_reasoning"]
+__all__ = ["Family", "Section", "Segment", "families", "family_from", "family_of", "plain_name", "segments_from"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Segment:
     begin: str
     ends: tuple[str, ...]
     kind: Literal["content", "reasoning"]
+    answer: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Family:
         markers: texts that mean nothing.
         begins: the kind of the segment that a text begins in, by `reasoning`.
         string_excludes: texts that no string of the arguments holds.
+        thoughts: see the module.
     """
 
     models: tuple[str, ...]
@@ -88,6 +91,7 @@ class Family:
     markers: tuple[str, ...]
     begins: Mapping[str, str]
     string_excludes: tuple[str, ...]
+    thoughts: Any = None
 
 
 @cache
@@ -120,7 +124,7 @@ def family_of(model: str) -> Family:
 
 @cache
 def _named(model: str) -> Family:
-    return _family(_files()[model])
+    return family_from(_files()[model])
 
 
 def plain_name(model: str) -> str:
@@ -128,7 +132,8 @@ def plain_name(model: str) -> str:
     return "".join(char if char.isalnum() else "-" for char in model.lower())
 
 
-def _family(data: dict[str, Any]) -> Family:
+def family_from(data: Mapping[str, Any]) -> Family:
+    """From what stands in the file of a family."""
     trigger, thinks = data.get("trigger", ()), data.get("thinks")
     triggers = (trigger,) if isinstance(trigger, str) else tuple(trigger)
     calls, listed = tuple(data["calls"]), data.get("sections", ())
@@ -137,9 +142,9 @@ def _family(data: dict[str, Any]) -> Family:
     if "sections" not in data:
         listed = [*{part["begin"]: part for part in _sections(formats)}.values()]
         alone = any(part == "$calls" for part in _parts_outside(formats))
-    segments = [(s["begin"], s["end"], s["as"]) for s in data.get("segments", ())]
+    segments = segments_from(data.get("segments", ()))
     if thinks is not None:
-        segments.append((thinks["begin"], [thinks["end"]], "reasoning"))
+        segments.append(Segment(thinks["begin"], (thinks["end"],), "reasoning"))
     return Family(
         models=tuple(data["models"]),
         source=data["source"],
@@ -149,16 +154,22 @@ def _family(data: dict[str, Any]) -> Family:
         heads=tuple(data.get("heads", ())),
         triggers=triggers,
         formats=formats,
-        reasoning=data.get("reasoning", {} if thinks is None else usual_reasoning(thinks)),
+        reasoning=data.get("reasoning", {} if thinks is None else _usual_reasoning(thinks)),
         sections=tuple(
             [Section(s["begin"], s["separator"], _texts(s["end"]), tuple(s.get("calls", calls))) for s in listed]
         ),
-        segments=tuple([Segment(begin, tuple(ends), kind) for begin, ends, kind in segments]),
+        segments=tuple(segments),
         alone=alone,
         markers=tuple(data.get("markers", ())),
         begins=data.get("begins", {}),
         string_excludes=tuple(data.get("string_excludes", ())),
+        thoughts=data.get("thoughts"),
     )
+
+
+def segments_from(listed: Iterable[Mapping[str, Any]]) -> list[Segment]:
+    """From the list in a file."""
+    return [Segment(each["begin"], tuple(each["end"]), each["as"], each.get("answer", False)) for each in listed]
 
 
 def _texts(end: str | list[str]) -> tuple[str, ...]:
@@ -187,7 +198,7 @@ def _section_tag(section: Mapping[str, Any], at: int) -> dict[str, Any]:
     return {"type": "tag", "begin": section["begin"], "content": content, "end": section["end"]}
 
 
-def usual_reasoning(thinks: Mapping[str, str]) -> dict[str, Any]:
+def _usual_reasoning(thinks: Mapping[str, str]) -> dict[str, Any]:
     """Thoughts before the text, which the prompt has begun (`true`), or which may be there (`auto`)."""
     without = {"type": "any_text", "excludes": [thinks["begin"], thinks["end"]]}
     behind = {"type": "regex", "pattern": thinks.get("behind", "")}

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,11 +16,21 @@ from ..rules import Rules, SpecialTokens
 from .json_schema.reading.options import Profile
 from .json_schema.reading.sources import read_schema
 from .languages import Contents, collected
-from .reasoning import with_most_tokens
+from .reasoning import in_sequence, reasoning_of, with_most_tokens
 from .structural_tag import grammar_from_structural_tag, rules_of_schema
 from .tool_families import Family, family_of
 
-__all__ = ["Tool", "grammar_from_tools", "read_tools"]
+__all__ = [
+    "Reasoning",
+    "Relax",
+    "Tool",
+    "ToolForms",
+    "format_of_tools",
+    "grammar_from_tools",
+    "named",
+    "plain",
+    "read_tools",
+]
 
 Reasoning = Literal["auto"] | bool
 Relax = Sequence[str] | Mapping[str, Sequence[str]]
@@ -53,9 +64,15 @@ def read_tools(tools: Sequence[Any], limits: Limits, profile: Profile = "practic
     return [*found.values()]
 
 
+def plain(given: Any) -> Any:
+    """Plain data, where an object of one of OpenAI's own classes is given; all else as it is."""
+    if hasattr(given, "model_dump") and not isinstance(given, type):
+        return given.model_dump(by_alias=True, exclude_none=True)
+    return given
+
+
 def _tool(given: Any, at: int, limits: Limits, profile: Profile) -> Tool:
-    if hasattr(given, "model_dump") and not isinstance(given, type):  # OpenAI's own classes
-        given = given.model_dump(by_alias=True, exclude_none=True)
+    given = plain(given)
     if isinstance(given, Mapping):
         function = given.get("function", given)
         name = function.get("name") if isinstance(function, Mapping) else None
@@ -100,34 +117,85 @@ def grammar_from_tools(
 ) -> Rules:
     """See `Grammar.from_tools`."""
     family = family_of(model)
-    with collected() as languages:
-        known = read_tools(tools, limits, profile)
-    schemas: dict[str, Any] = {"profile": profile}
-    held = Contents.with_languages(Contents.of(contents), languages)
-    if held is not None:
-        schemas["contents"] = held
-    choice, chosen = _chosen(known, tool_choice)
     if reasoning not in (True, False, "auto"):
         raise GrammarError(f"{reasoning!r:.80} is no way to reason", hint='Use True, False or "auto".')
     if reasoning_tokens is not None and reasoning is False:
         hint = 'Give reasoning=True or "auto", too.'
         raise GrammarError(f"reasoning_tokens={reasoning_tokens}, but the text has no reasoning", hint=hint)
-    single = not parallel or (isinstance(tool_choice, Mapping) and choice == "required" and len(chosen) == 1)
-    wanted = choice if chosen else "none"
-    key = _format(family, wanted, reasoning, single)
-    arguments = {tool.name: _arguments(family, tool, _relaxed(relax, known, tool)) for tool in chosen}
-    checked = [_checked(tool, arguments[tool.name], special_tokens, limits, schemas) for tool in chosen]
-    format_ = _filled(family.formats[key], _places(family, known, arguments, single))
-    before = family.reasoning.get(str(reasoning).lower())
-    if before is not None:
-        format_ = {"type": "sequence", "elements": [before, format_]}
+    how: dict[str, Any] = {"limits": limits, "profile": profile, "relax": relax, "contents": contents}
+    forms = ToolForms(family, tools, tool_choice, parallel, special_tokens, **how)
+    format_ = in_sequence(family.reasoning.get(str(reasoning).lower()), forms.format(forms.choice, reasoning))
     if reasoning_tokens is not None:
-        marks = [segment for segment in family.segments if segment.kind == "reasoning"]
-        format_ = with_most_tokens(format_, marks, reasoning_tokens)
-    made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas=schemas)
-    relaxed = [f"{tool.name}: {feature}" for tool, rules in zip(chosen, checked) for feature in rules.relaxed]
-    object.__setattr__(made, "relaxed", tuple(relaxed))  # PERF: it was made here, and need not be checked again
+        format_ = with_most_tokens(format_, reasoning_of(family), reasoning_tokens)
+    made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas=forms.schemas)
+    object.__setattr__(made, "relaxed", forms.relaxed)  # PERF: it was made here, and need not be checked again
     return made
+
+
+def format_of_tools(
+    tools: Sequence[Tool], model: str, choice: str, reasoning: Reasoning, *, single: bool = False
+) -> dict[str, Any]:
+    """What a model may write when it may call functions, as a format of structural tags.
+
+    Args:
+        choice: `auto`, `required` or `none`.
+        single: there is one call at most.
+
+    Raises:
+        GrammarError: no form of calls is known for the model.
+    """
+    family, known = family_of(model), list(tools)
+    key = _format(family, choice if known else "none", reasoning, single)
+    arguments = {tool.name: _arguments(family, tool, []) for tool in known}
+    filled = _filled(family.formats[key], _places(family, known, arguments, single))
+    made: dict[str, Any] = in_sequence(family.reasoning.get(str(reasoning).lower()), filled)
+    return made
+
+
+class ToolForms:
+    """The tools of a request in the form of a family.
+
+    Attributes:
+        choice: `auto`, `required` or `none`; the last one where no tool may be called.
+        schemas: options of the schemas in the formats.
+        relaxed: what is left unenforced, with the names of the tools.
+
+    Raises:
+        GrammarError, UnsupportedFeatureError, LimitError: see `Grammar.from_tools`.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        tools: Sequence[Any],
+        tool_choice: Any,
+        parallel: bool,
+        special_tokens: SpecialTokens,
+        *,
+        limits: Limits,
+        profile: Profile,
+        relax: Relax,
+        contents: object,
+    ) -> None:
+        with collected() as languages:
+            known = read_tools(tools, limits, profile)
+        self.schemas: dict[str, Any] = {"profile": profile}
+        held = Contents.with_languages(Contents.of(contents), languages)
+        if held is not None:
+            self.schemas["contents"] = held
+        choice, chosen = _chosen(known, tool_choice)
+        self.choice = choice if chosen else "none"
+        single = not parallel or (isinstance(tool_choice, Mapping) and choice == "required" and len(chosen) == 1)
+        arguments = {tool.name: _arguments(family, tool, _relaxed(relax, known, tool)) for tool in chosen}
+        checked = [_checked(tool, arguments[tool.name], special_tokens, limits, self.schemas) for tool in chosen]
+        self.relaxed = tuple([f"{tool.name}: {each}" for tool, rules in zip(chosen, checked) for each in rules.relaxed])
+        self._family, self._single = family, single
+        self._filling = _places(family, known, arguments, single)
+
+    def format(self, choice: str, reasoning: Reasoning) -> Any:
+        """The structural tag of a choice, filled."""
+        key = _format(self._family, choice, reasoning, self._single)
+        return _filled(self._family.formats[key], self._filling)
 
 
 def _relaxed(relax: Relax, tools: list[Tool], tool: Tool) -> list[str]:
@@ -154,23 +222,35 @@ def _checked(
         options |= {"arguments": arguments["style"], "special_tokens": special_tokens}
     options |= {name: tuple(arguments[name]) for name in ("excludes", "relax") if name in arguments}
     what = f"the tool {tool.name!r}"
-    try:
+    with named(what, f"the arguments of {what}", tool.pointer, lambda keyword: f"{{{tool.name!r}: [{keyword!r}]}}"):
         return rules_of_schema(tool.parameters, limits, options)
+
+
+@contextmanager
+def named(what: str, whole: str, pointer: str, relaxing: Callable[[str], str]) -> Iterator[None]:
+    """Errors of a schema say whose it is.
+
+    Args:
+        what: whose; it stands before the message.
+        whole: all of it, where a limit was met.
+        pointer: where it stands.
+        relaxing: from a feature that may be left unenforced to the option `relax` that says so.
+    """
+    try:
+        yield
     except UnsupportedFeatureError as error:
         inner = error.pointer or "#"
         keyword = "pattern" if inner.endswith("/pattern") else error.feature
         hint = error.hint
         if hint is not None and "relax" in hint:
-            hint = (
-                f"Rewrite its schema, or leave that unenforced knowingly with relax={{{tool.name!r}: [{keyword!r}]}}."
-            )
+            hint = f"Rewrite its schema, or leave that unenforced knowingly with relax={relaxing(keyword)}."
         problem = f"{what}: {error.problem.removesuffix(f' (at {inner})')}"
-        pointer = tool.pointer + inner.removeprefix("#")
-        raise UnsupportedFeatureError(error.feature, problem, pointer=pointer, hint=hint) from None
+        place = pointer + inner.removeprefix("#")
+        raise UnsupportedFeatureError(error.feature, problem, pointer=place, hint=hint) from None
     except GrammarError as error:
         raise type(error)(f"{what}: {error.problem}", source=error.source, span=error.span, hint=error.hint) from None
     except LimitError as error:
-        raise LimitError(error.limit, error.used, error.allowed, f"the arguments of {what}") from None
+        raise LimitError(error.limit, error.used, error.allowed, whole) from None
 
 
 def _format(family: Family, choice: str, reasoning: Reasoning, single: bool) -> str:

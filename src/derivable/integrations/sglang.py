@@ -10,7 +10,6 @@ Tested with SGLang's own classes (0.5.23) as far as they run on a CPU; its serve
 
 from __future__ import annotations
 
-import json
 from functools import wraps
 from typing import Any
 
@@ -27,6 +26,7 @@ from ..errors import DerivableError, LimitError
 from ..grammar import Grammar
 from ..matcher import Matcher
 from ..vocabulary import Vocabulary
+from .specs import grammar_of
 
 __all__ = ["Backend", "GrammarObject", "register"]
 
@@ -153,8 +153,8 @@ class Backend(host.BaseGrammarBackend):
         return self._made(lambda: Grammar.from_ebnf(key_string))
 
     def dispatch_structural_tag(self, key_string: str) -> Any:
-        """A structural tag of either form."""
-        return self._made(lambda: Grammar.structural_tag(json.loads(key_string)))
+        """A structural tag of either form, or a whole turn (``{"type": "turn", "model": ...}``)."""
+        return self._made(lambda: grammar_of("structural_tag", key_string))
 
     def _made(self, make: Any) -> Any:
         try:

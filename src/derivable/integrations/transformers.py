@@ -66,7 +66,7 @@ from ..batch import allocate_bitmask, fill_bitmasks
 from ..constraint import Constraint
 from ..errors import ArgumentError, BitmaskShapeError, MatcherError, TokenRejectedError
 from ..matcher import Matcher
-from ..support.arguments import items
+from ..support.arguments import items, number
 from ..vocabulary import Vocabulary
 
 __all__ = ["DerivableLogitsProcessor"]
@@ -91,9 +91,13 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             recognised (see above); `True` accepts it always (a candidate generator that copies its ids), `False` never.
         max_new_tokens: what `generate` is told, which does not tell its processors: every text is complete within so
             many tokens, the end token included. `None`: texts may be cut off.
+        temperature: the temperature that `generate` is called with, by which it divides the scores later. Where the
+            grammar sets another one (`Matcher.temperature`), scores are scaled here so that both together give the
+            grammar's. Where that is 0, only the most likely token is left.
 
     Raises:
         LimitError: no text of one of the constraints is known that takes so few tokens.
+        ArgumentError: `temperature` is 0 or less, or not finite.
 
     Cost: per row, a fork and an advance (about 2 us) and the mask; per call, unpacking the mask and one `masked_fill`.
     """
@@ -107,8 +111,12 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         prompt_length: int | None = None,
         drafts: bool | None = None,
         max_new_tokens: int | None = None,
+        temperature: float = 1.0,
     ) -> None:
         self.constraints = _constraints(constraint)
+        self.temperature = number("temperature", temperature, 0)
+        if not self.temperature:
+            raise ArgumentError("temperature", "more than 0; without sampling leave it out", temperature)
         if prompt_length is not None and prompt_length < 0:
             raise MatcherError(f"prompt_length={prompt_length} is negative. Give the width of input_ids, or nothing.")
         self.constraint = next(each for each in self.constraints if each is not None)
@@ -167,6 +175,7 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         masked = apply_bitmask(scores.clone(), bitmask)
         for at, row in enumerate(rows):
             if row.end is None:
+                self._heat(masked[at], row.matcher)
                 continue
             if eos_ids:
                 masked[at] = float("-inf")
@@ -175,6 +184,17 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
                 masked[at] = scores[at]  # not finished (it cannot be), so nobody uses this
         self._check_choice(input_ids, scores, masked, rows)
         return masked
+
+    def _heat(self, scores: torch.Tensor, matcher: Matcher | None) -> None:
+        """Scales the masked scores of a row, in place, for the temperature that the grammar sets there."""
+        wanted = None if matcher is None else matcher.temperature
+        if wanted is None:
+            return
+        if wanted:
+            scores *= self.temperature / wanted
+        else:
+            best = int(scores.argmax())
+            scores[torch.arange(len(scores), device=scores.device) != best] = float("-inf")
 
     def _follow(self, input_ids: torch.Tensor) -> tuple[_Generation, list[_Row]]:
         """The generation that the rows belong to, the latest that fits or a new one, and their states."""

@@ -225,6 +225,10 @@ class _Processed(Sampling):
     processors: Any = None
     device: Any = None
 
+    def with_temperature(self, temperature: float) -> Sampling:
+        """Without `do_sample` there is none, whatever the grammar says."""
+        return super().with_temperature(temperature) if self.temperature else self
+
     def scores(self, logits: Logits, tokens: Sequence[int]) -> Logits:
         if self.processors is not None and len(self.processors):
             ids = torch.tensor([list(tokens)], device=self.device)

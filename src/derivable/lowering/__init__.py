@@ -11,7 +11,15 @@ symbols (`indentation`), and the end of the text those that it closes (`endings`
 """
 
 from .indentation import LoweredIndentation, matches_blank_lines
-from .numbering import InnerTexts, Lowered, lower
+from .numbering import InnerTexts, Lowered, lower, optional_terminals
 from .spelled import with_tokens
 
-__all__ = ["InnerTexts", "Lowered", "LoweredIndentation", "lower", "matches_blank_lines", "with_tokens"]
+__all__ = [
+    "InnerTexts",
+    "Lowered",
+    "LoweredIndentation",
+    "lower",
+    "matches_blank_lines",
+    "optional_terminals",
+    "with_tokens",
+]

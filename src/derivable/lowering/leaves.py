@@ -87,7 +87,7 @@ def _bodies(
     bodies: dict[str, Expr] = {}
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
-        stays = terminal.max_tokens is not None or name in kept
+        stays = terminal.max_tokens is not None or terminal.temperature is not None or name in kept
         if not stays and not _looks(terminal.expr) and not isinstance(terminal.expr, Special | Spelled | Embedded):
             bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
     unfit = grammar.rules.keys() - pieces.keys()

@@ -35,7 +35,7 @@ from .slots import with_slots
 from .tallies import Tallies, lower_tallies
 from .words import cut_out_words, words
 
-__all__ = ["InnerTexts", "Lowered", "lower"]
+__all__ = ["InnerTexts", "Lowered", "lower", "optional_terminals"]
 
 _PART, _OF_ONE = 64, 100
 """Terminals between two looks at the budget; what one of them costs here, in its units."""
@@ -58,6 +58,7 @@ class Lowered:
         distinct: symbols of the terminals that open arrays of distinct items.
         max_tokens: symbols of the terminals whose lexemes may lie in so many tokens, and the number.
         slots: (symbol, symbol of the terminal that it is to the lexer, name) of the terminals whose lexemes are names.
+        temperatures: symbols of the terminals that say how they are sampled, and the temperature.
         tallies: what objects ask of their members together, and the roles of symbols in them.
     """
 
@@ -75,6 +76,7 @@ class Lowered:
     words: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
     slots: tuple[tuple[int, int, str], ...] = ()
     languages: tuple[tuple[int, Embedded], ...] = ()
+    temperatures: tuple[tuple[int, float], ...] = ()
 
 
 class InnerTexts(NamedTuple):
@@ -107,6 +109,16 @@ def lower(
         return _Lowering(grammar, limits, inner, folds).run()
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of an expression") from None
+
+
+_OPTIONAL = "<{}?>"
+"""What stands for a terminal that matches the empty text, too."""
+
+
+def optional_terminals(lowered: Lowered) -> set[str]:
+    """The names of those that match the empty text, too."""
+    nonterminals = set(lowered.nonterminal_names)
+    return {name for name in lowered.terminal_names if _OPTIONAL.format(name) in nonterminals}
 
 
 class _Lowering:
@@ -158,6 +170,7 @@ class _Lowering:
                     if name in self.terminals
                 ]
             ),
+            temperatures=self._temperatures(),
         )
 
     def _max_tokens(self) -> tuple[tuple[int, int], ...]:
@@ -165,6 +178,13 @@ class _Lowering:
         named = {symbol for symbol, _ in self.references}
         symbols = [(self.terminals[name], most) for name, most in bounds.items() if most and name in self.terminals]
         return tuple([(symbol, most) for symbol, most in symbols if symbol not in named])
+
+    def _temperatures(self) -> tuple[tuple[int, float], ...]:
+        terminals = self.grammar.terminals.items()
+        known = [
+            (self.terminals.get(name), each.temperature) for name, each in terminals if each.temperature is not None
+        ]
+        return tuple([(symbol, float(value)) for symbol, value in known if symbol is not None])
 
     def _indentation(self, automata: list[Recognizer], start: int) -> tuple[LoweredIndentation | None, int]:
         symbols = {name: symbol for name, symbol in self.terminals.items() if isinstance(name, str)}
@@ -298,7 +318,7 @@ class _Lowering:
 
     def _let_be_empty(self, optional: Mapping[int, bool], names: list[str]) -> dict[int, int]:
         """Terminals that also match the empty text: T? -> T | (empty) stands where they stood."""
-        instead = {symbol: self._new_nonterminal(f"<{names[symbol - 1]}?>") for symbol in optional}
+        instead = {symbol: self._new_nonterminal(_OPTIONAL.format(names[symbol - 1])) for symbol in optional}
         self.productions = _kernel.with_symbols(self.productions, instead)
         for symbol, has_text in optional.items():
             self.productions += (instead[symbol], 0, *((instead[symbol], 1, symbol) if has_text else ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 
-__all__ = ["LARGEST", "file_path", "instance", "integer", "items", "texts"]
+__all__ = ["LARGEST", "file_path", "instance", "integer", "items", "number", "texts"]
 
 LARGEST = (1 << 63) - 1
 """The largest number that the kernel takes."""
@@ -30,6 +31,13 @@ def integer(name: str, value: object, low: int = 0, high: int = LARGEST) -> int:
     else:  # any number, as far as anybody can see
         bounds = " of 64 bits" if type(value) is int else ""
     raise ArgumentError(name, f"an integer{bounds}", value)
+
+
+def number(name: str, value: object, low: float) -> float:
+    """A finite number of `low` or more, no boolean."""
+    if not isinstance(value, bool) and isinstance(value, int | float) and low <= value < math.inf:
+        return float(value)
+    raise ArgumentError(name, f"a finite number of {low} or more", value)
 
 
 def instance(name: str, value: object, kind: Any, wanted: str) -> None:

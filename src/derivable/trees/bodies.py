@@ -105,6 +105,7 @@ class Bodies:
             state.ways.sort(key=lambda way: -self.shapes[way.rule].priority if way.rule >= 0 else 0)
         self.nullable = [False] * len(self.names)
         self.first = [0] * len(self.names)
+        # All are looked at in each round, whatever the first of them finds.
         while sum(self._begin(rule) for rule in range(len(self.names))):
             pass
         following = [0] * len(self.names)

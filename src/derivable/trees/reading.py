@@ -13,9 +13,10 @@ from ..encodings import encoding
 from ..errors import MatcherError
 from ..expr import Embedded, Special
 from ..limits import Limits
-from ..lowering import InnerTexts, lower, with_tokens
+from ..lowering import InnerTexts, lower, optional_terminals, with_tokens
 from ..rules import Rules
 from ..support import steps
+from ..support.arguments import integer, items
 from ..vocabulary import Vocabulary
 from ..warm.artifact import Plan
 from .bodies import Bodies
@@ -54,6 +55,11 @@ class Captures(Mapping[str, str]):
     def __init__(self, found: Sequence[tuple[str, str]] = ()) -> None:
         self._found = list(found)
         self._last = dict(self._found)
+
+    @property
+    def listed(self) -> list[tuple[str, str]]:
+        """All of them, with their names, in the order in which they end."""
+        return list(self._found)
 
     def all(self, name: str) -> list[str]:
         """All of one name, in the order in which they end."""
@@ -99,7 +105,7 @@ class Trees:
         vocabulary: Vocabulary,
         limits: Limits,
         inner: Mapping[Embedded, Inner],
-        ids: Callable[[Special], list[int]],
+        by_id: Callable[[Special], Special],
         finest: bool = False,
     ) -> None:
         """
@@ -108,11 +114,12 @@ class Trees:
             vocabulary: in which special tokens are named.
             limits: bounds.
             inner: the languages inside it.
-            ids: the tokens that a terminal names.
+            by_id: the tokens that a terminal names, by their ids.
             finest: see `cut`.
         """
         self._whole, self._vocabulary, self._limits, self._inner = grammar, vocabulary, limits, inner
         self.captured = {*grammar.captures, *grammar.parts}
+        self.hidden = frozenset(grammar.hidden)
         self._parts: dict[str, Trees] = {}
         spelled = with_tokens(grammar, vocabulary.special_ids)
         self._joined = grammar.terminals.keys() & spelled.rules.keys()  # literals that have become several tokens
@@ -121,22 +128,26 @@ class Trees:
         lowered = lower(self._cut, limits, texts, folds=False)
         self._names = ["", *lowered.terminal_names]
         self._indentation = lowered.indentation
-        self._tokens = {each for _, named in lowered.references for each in ids(named)}
+        references = [(symbol, by_id(named)) for symbol, named in lowered.references]
+        self._tokens = {each for _, named in references for each in named.tokens}
         plan = Plan(lowered, grammar.lexing, grammar.start, (), limits, None, "text")
         self._kernel = _kernel.Constraint(
             vocabulary._kernel_vocabulary,
             plan,
-            [(symbol, ids(named), named.negated) for symbol, named in lowered.references],
+            [(symbol, [i for i in named.tokens if isinstance(i, int)], named.negated) for symbol, named in references],
             [(symbol, inner[language].kernel) for symbol, language in lowered.languages],
         )
         symbols = {name: number for number, name in enumerate(self._names) if name}
-        made_optional = {name[1:-2] for name in lowered.nonterminal_names if name.endswith("?>")}
-        self._bodies = Bodies(self._cut, symbols, made_optional & symbols.keys(), limits.max_symbols)
+        self._bodies = Bodies(self._cut, symbols, optional_terminals(lowered), limits.max_symbols)
+        self.has_captures = _captures(grammar)
 
     def written(self, text: str | bytes | Sequence[int]) -> Written:
         """A text, in which names of special tokens stand for those that the grammar names; or tokens."""
         if not isinstance(text, str | bytes):
-            return Written.of_tokens(text, self._vocabulary)
+            what = "a text, or token ids of the vocabulary"
+            size = self._vocabulary.size
+            ids = [integer("text", each, 0, size - 1) for each in items("text", text, what)]
+            return Written.of_tokens(ids, self._vocabulary)
         special = self._vocabulary.special_ids
         return Written.of_text(text, {name: each for name, each in special.items() if each in self._tokens})
 
@@ -152,10 +163,6 @@ class Trees:
         (tree,) = node.children
         return tree
 
-    def steps(self, written: Written) -> int:
-        """How many steps the derivation of a whole text takes, to see how they grow with it."""
-        return self._chart(written, is_whole=True)[1].steps
-
     def captures(self, written: Written, *, is_whole: bool = False) -> Captures:
         """What is captured in a text, or in the beginning of one: of parts that are complete, whatever follows.
 
@@ -167,26 +174,21 @@ class Trees:
             self._read_captures(written, found, is_whole)
         return Captures(found)
 
-    @property
-    def has_captures(self) -> bool:
-        """Something is captured in its texts."""
-        return bool(self._whole.captures or self._whole.parts) or any(
-            each.trees(language.grammar).has_captures for language, each in self._inner.items()
-        )
-
-    def captures_within(self, name: str, written: Written, found: list[tuple[str, str]]) -> None:
-        """Adds what is captured in the text of a rule or terminal."""
+    def captures_within(self, name: str, written: Written, shown: str, found: list[tuple[str, str]]) -> None:
+        """Adds what is captured in the text of a rule or terminal; `shown` is what the text is to captures around."""
         if name in self._whole.captures:
-            found.append((self._whole.captures[name], written.text(0, len(written.units))))
+            found.append((self._whole.captures[name], shown))
         if name in self._whole.parts:
             if (parts := self._parts.get(name)) is None:
                 grammar = self._whole.parts[name]
-                parts = self._parts[name] = Trees(grammar, self._vocabulary, self._limits, {}, lambda named: [], True)
+                parts = self._parts[name] = Trees(
+                    grammar, self._vocabulary, self._limits, {}, lambda named: named, True
+                )
             parts._read_captures(written, found, True)
 
     def _read_captures(self, written: Written, found: list[tuple[str, str]], is_whole: bool) -> None:
         derived = self._derive(written, is_whole=is_whole)
-        steps.run(_Reader(self, written, found).node(derived, is_root=True))
+        steps.run(_Reader(self, written, found, for_captures=True).node(derived, is_root=True))
 
     def _chart(self, written: Written, *, is_whole: bool) -> tuple[Lexemes, Chart]:
         lexemes = lexemes_of(
@@ -213,12 +215,21 @@ class Trees:
         )
 
 
-class _Reader:
-    """Reads one derivation."""
+def _captures(grammar: Rules) -> bool:
+    """Something is captured in the texts of a grammar."""
+    inner = (terminal.expr for terminal in grammar.terminals.values() if isinstance(terminal.expr, Embedded))
+    return bool(grammar.captures or grammar.parts) or any(_captures(language.grammar) for language in inner)
 
-    def __init__(self, trees: Trees, written: Written, found: list[tuple[str, str]]) -> None:
-        self.trees, self.written, self.found = trees, written, found
+
+class _Reader:
+    """Reads one derivation. `for_captures`: nobody wants the tree."""
+
+    def __init__(
+        self, trees: Trees, written: Written, found: list[tuple[str, str]], *, for_captures: bool = False
+    ) -> None:
+        self.trees, self.written, self.found, self.for_captures = trees, written, found, for_captures
         self.bodies = trees._bodies
+        self.hidden: list[tuple[int, int]] = []  # which units captures around them leave out
 
     def node(self, derived: Derived, is_root: bool = False) -> steps.Step[_Node]:
         name, shape = self.bodies.names[derived.rule], self.bodies.shapes[derived.rule]
@@ -230,7 +241,8 @@ class _Reader:
                 else:
                     made.children += [None] * action
             if isinstance(part, Lexeme):
-                made.cover(part.begin, part.end) if part.end > part.begin else None
+                if part.end > part.begin:
+                    made.cover(part.begin, part.end)
                 child = self.leaf(part, way.is_kept)
                 made.children += child if way.is_kept else []
             elif part is not None:
@@ -252,8 +264,12 @@ class _Reader:
         return Tree(name, made.children, self.written.meta(made.begin, made.end))
 
     def capture(self, name: str, begin: int, end: int) -> None:
-        if name in self.trees.captured:
-            self.trees.captures_within(name, self.written.part(max(0, begin), max(0, end)), self.found)
+        if name not in self.trees.captured:
+            return
+        begin, end = max(0, begin), max(0, end)
+        edges = [begin, *(edge for pair in self.hidden if begin <= pair[0] and pair[1] <= end for edge in pair), end]
+        shown = "".join([self.written.text(*pair) for pair in zip(edges[::2], edges[1::2], strict=True)])
+        self.trees.captures_within(name, self.written.part(begin, end), shown, self.found)
 
     def token(self, name: str, begin: int, end: int) -> Token:
         start, line, column = self.written.place(begin)
@@ -266,11 +282,16 @@ class _Reader:
         terminal = self.trees._cut.terminals.get(name)
         if lexeme.is_whole:
             self.capture(name, lexeme.begin, lexeme.end)
+        if name in self.trees.hidden:
+            self.hidden.append((lexeme.begin, lexeme.end))
         if terminal is not None and isinstance(terminal.expr, Embedded):
             return self.inside(terminal.expr, lexeme)
         return [self.token(name, lexeme.begin, lexeme.end)] if is_kept else []
 
     def inside(self, language: Embedded, lexeme: Lexeme) -> list[Any]:
+        # PERF: of a page with a program that nobody captures, the program need not be derived.
+        if (self.for_captures or not lexeme.is_whole) and not _captures(language.grammar):
+            return []
         trees = self.trees._inner[language].trees(language.grammar)
         part = self.written.part(lexeme.begin, lexeme.end)
         if language.encoding:
@@ -279,10 +300,7 @@ class _Reader:
             if decoded is None:
                 return [self.token(language.encoding, lexeme.begin, lexeme.end)] if lexeme.is_whole else []
             part = Written.of_text(decoded, {})
-        if not lexeme.is_whole:
-            if trees.has_captures:
-                trees._read_captures(part, self.found, False)
-            return []
-        derived = trees._derive(part, is_whole=True)
-        node: _Node = steps.run(_Reader(trees, part, self.found).node(derived, is_root=True))
-        return node.children
+        derived = trees._derive(part, is_whole=lexeme.is_whole)
+        reader = _Reader(trees, part, self.found, for_captures=self.for_captures)
+        node: _Node = steps.run(reader.node(derived, is_root=True))
+        return node.children if lexeme.is_whole else []

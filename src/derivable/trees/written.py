@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
@@ -105,12 +106,7 @@ class Written:
 
 def _places(data: bytes, names: Collection[str]) -> Iterable[tuple[int, int, str]]:
     """Where some names stand in a text, from left to right; of several that begin in one place the longest."""
-    spelled = sorted(((name.encode(), name) for name in names if name), key=lambda pair: -len(pair[0]))
-    at = 0
-    while spelled:
-        found = [(begin, -len(word), name) for word, name in spelled if (begin := data.find(word, at)) >= 0]
-        if not found:
-            return
-        begin, length, name = min(found)
-        at = begin - length
-        yield begin, at, name
+    ordered = sorted(filter(None, names), key=len, reverse=True)
+    if ordered:
+        for found in re.finditer(b"|".join([re.escape(name.encode()) for name in ordered]), data):
+            yield *found.span(), found[0].decode()

@@ -12,6 +12,7 @@ index in the kernel. Bounds are not in a file: they are the loader's.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Plan", "Values", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 21
+VERSION = 22
 _PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
@@ -57,6 +58,7 @@ class Plan:
         splits: parser and lexer states, what tokens do in them, and what walks have settled, as the kernel writes them;
             empty under ``scannerless``, where they are the vocabulary's and not the constraint's.
         languages: of the terminals that are other grammars, the symbol, how their texts are encoded, and the plan.
+        content: digest of what numbers in states of matchers refer to, where the plan was saved (`warm.state`).
     """
 
     lowered: Lowered
@@ -69,6 +71,7 @@ class Plan:
     index: bytes = b""
     splits: bytes | memoryview = b""
     languages: tuple[tuple[int, str, Plan], ...] = ()
+    content: str = ""
 
 
 def write(plan: Plan, fingerprint: str, path: Path) -> None:
@@ -115,10 +118,12 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "indentation": plan.lowered.indentation,
         "distinct": plan.lowered.distinct,
         "max_tokens": plan.lowered.max_tokens,
+        "temperatures": plan.lowered.temperatures,
         "tallies": plan.lowered.tallies,
         "index": len(plan.index),
         "splits": len(plan.splits),
         "languages": [[symbol, key, len(saved)] for (symbol, key, _), saved in zip(plan.languages, inner)],
+        "content": plan.content,
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     # PERF: the kernel does not copy splits that lie as its words do.
@@ -192,6 +197,11 @@ def _or_none(shape: Any) -> Callable[[Any, str], None]:
     return check
 
 
+def _check_temperature(value: Any, where: str) -> None:
+    if type(value) is not float or not 0 <= value < math.inf:
+        raise ValueError(f"{where}: {value!r:.40} is no temperature")
+
+
 _COUNT = range(1 << 32)
 _LONG = range(1 << 63)
 _SYMBOL = range(-(1 << 32), 1 << 32)
@@ -215,6 +225,7 @@ _SHAPE: dict[str, Any] = {
     "indentation": _or_none((_COUNT, _COUNT, _COUNT, [_COUNT], [_COUNT], range(1, 1001), bool, bool)),
     "distinct": [_COUNT],
     "max_tokens": [(_COUNT, range(1, 1 << 32))],
+    "temperatures": [(_COUNT, _check_temperature)],
     "tallies": _or_none(
         (
             [([_COUNT], [_COUNT], _LONG, _or_none(_LONG), bool, [[(_COUNT, bool)]])],
@@ -225,6 +236,7 @@ _SHAPE: dict[str, Any] = {
     "index": _LONG,
     "splits": _LONG,
     "languages": [(_COUNT, str, _LONG)],
+    "content": str,
 }
 """What a header holds: a type, a range of integers, a list of one shape, words, or places of given shapes (a tuple)."""
 
@@ -324,6 +336,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: L
         indentation=tuple(header["indentation"]) if header["indentation"] else None,
         distinct=tuple(header["distinct"]),
         max_tokens=tuple([(symbol, most) for symbol, most in header["max_tokens"]]),
+        temperatures=tuple([(symbol, value) for symbol, value in header["temperatures"]]),
         tallies=header["tallies"],
     )
     return Plan(
@@ -337,6 +350,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: L
         index=bytes(blobs[at:ends]),
         splits=blobs[ends:behind],
         languages=languages,
+        content=header["content"],
     )
 
 

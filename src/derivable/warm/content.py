@@ -21,7 +21,8 @@ def grammar_digest(grammar: Grammar) -> str:
     Cost: some 20 ns for each part of an expression; parts that are shared count wherever they stand.
     """
     terminals = [
-        (name, each.expr, each.priority, each.literal, each.max_tokens) for name, each in grammar.terminals.items()
+        (name, each.expr, each.priority, each.literal, each.max_tokens, each.temperature)
+        for name, each in grammar.terminals.items()
     ]
     tallied = [
         (name, tally.role, tally.name, None if tally.members is None else astuple(tally.members))
@@ -32,7 +33,7 @@ def grammar_digest(grammar: Grammar) -> str:
         *(grammar.start, grammar.lexing, tuple(grammar.ignore), tuple(grammar.relaxed), tuple(grammar.distinct)),
         None if grammar.indentation is None else astuple(grammar.indentation),
     )
-    return hashlib.sha256(b"derivable grammar 4\n" + _kernel.content(whole)).hexdigest()
+    return hashlib.sha256(b"derivable grammar 5\n" + _kernel.content(whole)).hexdigest()
 
 
 @cache

@@ -29,6 +29,7 @@
 #include "automata/shortest_rests.hpp"
 #include "support/byte_set.hpp"
 #include "support/hashing.hpp"
+#include "support/packed.hpp"
 
 namespace derivable {
 
@@ -80,6 +81,10 @@ class CountingAutomaton {
                 part.most_rounds = most(round);
             }
     }
+
+    // A state by what it is, not by its number; and back, BadState.
+    void write(PackedWriter& out, uint32_t state) const;
+    uint32_t read(PackedReader& in);
 
     // A shortest text from a state to acceptance; none where it is a megabyte or more.
     std::optional<std::string> shortest_rest(uint32_t state) const;
@@ -133,6 +138,7 @@ class CountingAutomaton {
     static void describe(std::vector<Part>& parts);
     static uint32_t append(std::vector<Part>& parts, const CountingAutomaton& other);
     CountingAutomaton round_of(uint32_t item) const;
+    uint32_t read_behind(PackedReader& in, uint32_t part);
     uint32_t whole() const { return uint32_t(parts_.size() - 1); }
     uint32_t continuation(const Continuation& c);
     uint32_t rounds(uint32_t part, uint64_t min, uint64_t max, uint32_t next);

@@ -36,6 +36,7 @@
 #include "json/counted_values.hpp"
 #include "support/byte_set.hpp"
 #include "support/hashing.hpp"
+#include "support/packed.hpp"
 
 namespace derivable {
 
@@ -96,6 +97,10 @@ class JsonStrings {
     // Of a state between or within characters as they stand that counts them, where it is; and the state that is there between two.
     std::optional<CountedValues::Place> place(uint32_t state) const;
     int32_t between_characters(const CountedValues::Place& place) { return value(count(place), kBoundary, {}); }
+
+    // A state by what it is, not by its number; and back, BadState.
+    void write(PackedWriter& out, uint32_t state) const;
+    uint32_t read(PackedReader& in);
 
     // What a state outside the list has to do with the literals of any value at all.
     struct Free {
@@ -180,6 +185,8 @@ class JsonStrings {
     int32_t listed(uint32_t node);
     int32_t free(uint8_t decoder, uint64_t count);
     bool alive(uint32_t node) const;
+    uint32_t read_listed(PackedReader& in);
+    int32_t read_value(PackedReader& in);
 
     // Values by an automaton. Digits of an escape so far, and the high surrogate before them.
     struct Escape {

@@ -16,6 +16,7 @@
 
 #include "support/arena.hpp"
 #include "support/hashing.hpp"
+#include "support/packed.hpp"
 
 namespace derivable {
 
@@ -94,6 +95,10 @@ class Tallies {
             if (roles_[s].kind == TallyRole::kKey) visit(s, roles_[s].mark);
     }
 
+    // What the open objects have had, by content; and back, BadState.
+    void write(PackedWriter& out, Id id);
+    Id read(PackedReader& in);
+
     bool wants_collection() const { return num_tallies_ + num_sets_ > collect_at_; }
     void want_collection() { collect_at_ = 1; }
     // Forgets all but those marked since begin_collection(), which keep their ids; `held` may be used again for others.
@@ -103,6 +108,8 @@ class Tallies {
 
   private:
     static constexpr uint32_t kNotAsked = ~0u;
+    uint64_t most_others() const;
+    uint32_t read_set(PackedReader& in, uint32_t bound);
     struct Tally {
         Id below = kInitial;
         uint32_t held = 0, depth = 0;

@@ -23,6 +23,8 @@
 
 namespace derivable {
 
+class PackedReader;
+class PackedWriter;
 struct JsonValue;
 using ValueRef = std::shared_ptr<const JsonValue>;
 
@@ -48,6 +50,10 @@ class Writing {
     static WritingRef distinct_array(const WritingRef& writing);
     // One byte further. False: an item would be repeated. Null once the outermost distinct array is closed.
     static bool step(WritingRef& writing, uint8_t byte);
+
+    // As every process knows it; and back, BadState. Cost: as the text of its values takes.
+    void write(PackedWriter& out) const;
+    static WritingRef read(PackedReader& in);
 
     bool safe() const { return safe_; }
     bool in_string() const { return mode_ == Mode::kString || mode_ == Mode::kKey; }
@@ -96,6 +102,8 @@ class Writing {
     bool close();
     void end_key();
     void judge();
+    void read_frame(PackedReader& in);
+    void read_place(PackedReader& in);
 
     FrameRef top_;
     Mode mode_ = Mode::kBefore;

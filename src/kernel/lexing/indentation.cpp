@@ -14,6 +14,27 @@ uint32_t Indentations::push_level(uint32_t outer, uint32_t column, uint32_t alte
     return it->second;
 }
 
+void Indentations::write(PackedWriter& out, Id id) const {
+    const Indentation& l = indentations_[id];
+    std::vector<Level> levels;
+    for (uint32_t level = l.level; level; level = levels_[level].outer) levels.push_back(levels_[level]);
+    out.put(levels.size());
+    for (auto level = levels.rbegin(); level != levels.rend(); ++level) out.put(level->column), out.put(level->alternate);
+    for (uint32_t n : {l.depth, l.phase, l.column, l.alternate}) out.put(n);
+}
+
+Indentations::Id Indentations::read(PackedReader& in) {
+    constexpr uint32_t kPhases = 3, kMost = 1u << 30;  // columns, and brackets that are open
+    Indentation l;
+    for (size_t n = in.count(2); n > 0; n--) {
+        const uint32_t column = in.below(kMost), alternate = in.below(kMost);
+        in.check(column > levels_[l.level].column && alternate > levels_[l.level].alternate);
+        l.level = push_level(l.level, column, alternate);
+    }
+    l.depth = in.below(kMost), l.phase = in.below(kPhases), l.column = in.below(kMost), l.alternate = in.below(kMost);
+    return intern(l);
+}
+
 void Indentations::count(Indentation& l, uint8_t byte) const {
     if (byte == '\n') {
         l.phase = 1, l.column = l.alternate = 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/hashing.hpp"
+#include "support/packed.hpp"
 
 namespace derivable {
 
@@ -48,6 +49,9 @@ class Indentations {
     const Indentation& operator[](Id id) const { return indentations_[id]; }
     const Level& level(uint32_t id) const { return levels_[id]; }
     Id intern(const Indentation& l);
+    // By the columns themselves; and back, BadState.
+    void write(PackedWriter& out, Id id) const;
+    Id read(PackedReader& in);
 
     // Before the first byte of a lexeme.
     Id idle(Id id) {

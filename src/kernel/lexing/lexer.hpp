@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -30,6 +31,8 @@
 namespace derivable {
 
 class Archive;
+class PackedReader;
+class PackedWriter;
 
 enum class Policy : uint8_t { kScannerless, kLongest, kBasic };
 
@@ -230,6 +233,11 @@ class Lexer {
     // something refers to what is not there; then the lexer is not to be used.
     void archive(Archive& a);
     bool is_state(LexState s) const;
+    // A state as every process knows it: by terminals, to which others give numbers, and states of their automata. And back: BadState.
+    using NumberOf = std::function<uint32_t(TerminalId)>;
+    using TerminalOf = std::function<TerminalId(uint64_t)>;
+    void write(PackedWriter& out, LexState s, const NumberOf& number) const;
+    LexState read(PackedReader& in, const TerminalOf& terminal);
     size_t set_bytes() const { return set_bytes_; }                        // of states of several members
     uint32_t num_obligations() const { return obligation_lists_.size(); }  // formulas
     size_t bytes() const {
@@ -240,6 +248,7 @@ class Lexer {
   private:
     static constexpr LexState kUnknown{~0u - 1};
     static constexpr uint32_t kSetBit = 1u << 30, kPairBit = 1u << 31, kSeparator = ~0u;
+    static constexpr size_t kMaxWords = 1u << 12;  // of a formula over obligations, in obligation_lists_
 
     struct Obligation {
         enum Kind : uint32_t { kFresh, kPast, kLonger, kLook } kind;  // kLonger: a longer attempt that must die
@@ -276,6 +285,14 @@ class Lexer {
     static bool is_pair(LexState s) { return s.index() & kPairBit; }
     static uint32_t number(LexState s) { return s.index() & ~(kPairBit | kSetBit); }  // of its kind
     LexState single(uint32_t automaton, uint32_t state);
+    void write_automaton(PackedWriter& out, uint32_t automaton, const NumberOf& number) const;
+    void write_single(PackedWriter& out, LexState single, const NumberOf& number) const;
+    void write_obligations(PackedWriter& out, Obligations formula, const NumberOf& number) const;
+    void write_obligation(PackedWriter& out, const Obligation& d, const NumberOf& number) const;
+    uint32_t read_automaton(PackedReader& in, const TerminalOf& terminal);
+    LexState read_members(PackedReader& in, uint64_t count, const TerminalOf& terminal);
+    Obligations read_obligations(PackedReader& in, const TerminalOf& terminal);
+    Obligation read_obligation(PackedReader& in, const TerminalOf& terminal);
     bool is_members(LexState s) const;
     bool is_obligation(const Obligation& d) const;
     void archive_obligations(Archive& a);

@@ -10,9 +10,9 @@
 namespace derivable {
 
 namespace {
-// Words of one formula, and of all. Looks that one text may answer in several ways multiply: /a(?=.{0,40}x)|a(?=.{0,30}y)/ doubles the
+// Words of all formulas; of one, kMaxWords. Looks that one text may answer in several ways multiply: /a(?=.{0,40}x)|a(?=.{0,30}y)/ doubles the
 // alternatives with every "a". The built-in grammars and the exactness tests get to 14, and to 40,000 in all.
-constexpr size_t kMaxWords = 1u << 12, kMaxAllWords = 1u << 24;
+constexpr size_t kMaxAllWords = 1u << 24;
 
 // Steps that it takes to put two alternatives together.
 size_t both_sizes(const std::vector<uint32_t>& x, const std::vector<uint32_t>& y) { return (x.size() + y.size()) * (x.size() + y.size()); }

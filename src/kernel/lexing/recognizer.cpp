@@ -26,6 +26,14 @@ std::string Recognizer::key() const {
     return rule_ ? "json " + rule_->key() : counting_ ? "counting " + counting_->saved() : "number " + range_->key();
 }
 
+void Recognizer::write(PackedWriter& out, uint32_t state) const {
+    if (table_) out.put(state);
+    else if (rule_) rule_->write(out, state);
+    else counting_->write(out, state);
+}
+
+uint32_t Recognizer::read(PackedReader& in) { return table_ ? in.below(num_states()) : rule_ ? rule_->read(in) : counting_->read(in); }
+
 void Recognizer::append_classes(uint8_t byte, std::vector<uint32_t>& key) const {
     if (!table_) return;
     key.push_back(table_->classes[byte]);

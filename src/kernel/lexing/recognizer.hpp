@@ -71,6 +71,9 @@ class Recognizer {
     const std::array<uint8_t, 256>* classes(uint32_t state) const {
         return table_ ? &table_->classes : rule_ ? rule_->kinds(state) : &counting_->classes();
     }
+    // A state as every process knows it; and back, of what has its table, if it has one: BadState.
+    void write(PackedWriter& out, uint32_t state) const;
+    uint32_t read(PackedReader& in);
     // Appends what tells a byte from others.
     void append_classes(uint8_t byte, std::vector<uint32_t>& key) const;
 
@@ -87,6 +90,8 @@ class Recognizer {
     // Equal for equal languages, but a table and a rule are never equal. `identity`: the table itself, which is asked sooner; null for a
     // rule.
     std::string key() const;
+    // Equal for equal languages that were given in the same way, whether the table was made or not.
+    std::string content() const { return range_ ? "number " + range_->key() : key(); }
     const void* identity() const { return table_; }
     size_t bytes() const;  // about
 

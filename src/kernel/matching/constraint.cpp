@@ -7,6 +7,7 @@
 #include "matching/prewarm.hpp"
 #include "support/archive.hpp"
 #include "support/errors.hpp"
+#include "support/packed.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -138,6 +139,24 @@ std::string Constraint::saved_splits() {
     Archive archive;
     archive_splits(archive);
     return archive.out().bytes();
+}
+
+uint64_t Constraint::content() {
+    Operation all(access_, Task::kUnbounded);
+    access_.take();
+    PackedWriter out;
+    Productions& productions = lr_.productions();
+    out.put(uint64_t(access_.lexer().policy()));
+    for (uint32_t i = 0; i < productions.size(); i++) {
+        out.put(productions[i].head), out.put(productions[i].body.size());
+        for (Symbol s : productions[i].body) out.put(s);
+    }
+    for (Symbol s = 0; s < productions.num_symbols(); s++) {
+        out.put(productions.units(s).size());
+        for (Symbol unit : productions.units(s)) out.put(unit);
+    }
+    for (Symbol s = 1; s < terminals_.size(); s++) out.text(access_.lexer().recognizer(terminals_.to_lexer(s)).content());
+    return checksum(out.bytes().data(), out.bytes().size());
 }
 
 bool Constraint::can_begin() {

@@ -98,6 +98,8 @@ class Constraint : private SortFreed {
     bool can_begin();  // some token may come first
     Stats stats();
     AcceleratorUses uses();
+    // A digest of the numbers in states of matchers: of symbols, and of states of automata (matching/written_parses.hpp).
+    uint64_t content();
     // Lexer states and splits, for ConstraintSpec::splits of the same grammar and vocabulary. Empty under scannerless, where they are the vocabulary's.
     std::string saved_splits();
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }

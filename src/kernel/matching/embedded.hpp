@@ -21,6 +21,8 @@ namespace derivable {
 
 class Access;
 class EmbeddedText;
+class PackedReader;
+class PackedWriter;
 using EmbeddedRef = std::shared_ptr<const EmbeddedText>;
 
 // A text of an inner language, as far as it is written. Of one language equal ones are one object, so they are compared by their addresses.
@@ -40,6 +42,7 @@ class EmbeddedText {
     // The rest of some text, as WitnessText::units; null: none is known.
     virtual std::optional<std::vector<uint32_t>> rest() const = 0;
     virtual uint64_t context(int64_t hops) const = 0;  // as Matcher::context
+    virtual void write(PackedWriter& out) const = 0;   // as every process knows it (EmbeddedLanguage::read)
     // Tokens that suffice to end it, and by how many more any next token may raise that, at most (matching/slack.hpp); kNone: it is not known.
     struct Slack {
         static constexpr uint64_t kNone = ~0ULL;
@@ -59,7 +62,9 @@ class EmbeddedLanguage {
 
     virtual Symbol symbol() const = 0;
     virtual EmbeddedRef begin() = 0;  // before its first byte
-    virtual void give_back() = 0;     // all that can be made again
+    // What EmbeddedText::write() wrote: BadState, and where no text stands so.
+    virtual EmbeddedRef read(PackedReader& in) = 0;
+    virtual void give_back() = 0;  // all that can be made again
     // Operations on which constraint it is used in. Once, before all else.
     virtual void set_around(Access& access) = 0;
 };

@@ -62,8 +62,8 @@ struct Moment : Standing {
 // next one (most of it malloc's, which then had its pieces to put together), and marking them for a collection of stack nodes one of 2.5.
 class Moments {
   public:
-    // The moment after `before`, which keeps it (null: there is none). Nothing refers to it yet.
-    const Moment* add(const Moment* before, Standing standing) {
+    // The moment after `before`, which keeps it (null: there is none, and so many tokens came before). Nothing refers to it yet.
+    const Moment* add(const Moment* before, Standing standing, uint32_t length = 0) {
         Moment* m = unused();
         m->before = before;
         m->parses.swap(standing.parses);
@@ -71,7 +71,7 @@ class Moments {
         m->spent = standing.spent;
         m->free_steps = standing.free_steps;
         m->witness = std::move(standing.witness);
-        m->length = before ? before->length + 1 : 0;
+        m->length = before ? before->length + 1 : length;
         m->collection = 0;
         if (before) before->references++;
         return m;

@@ -152,6 +152,7 @@ std::vector<SpanView> unfold(Constraint& c, const Parses& parses, uint64_t most)
 std::vector<Explanation> explain(Constraint& c, const Parses& parses) {
     std::vector<Explanation> out;
     Stacks& stacks = c.stacks();
+    const bool scannerless = c.spanner().lexer.policy() == Policy::kScannerless;
     for (const Parse& t : parses) {
         Explanation e;
         Lexer& lexer = c.access().lexer();
@@ -167,8 +168,12 @@ std::vector<Explanation> explain(Constraint& c, const Parses& parses) {
         } else if (lexer.is_fresh(t.lex)) {
             may_follow(t.stack, t.environment);
         } else {
+            // Terminals of one language share a state: those are meant that the parser can use.
+            const auto usable = stacks.terminals(stacks.accepts(t.stack));
             for (auto [terminal, state] : lexer.describe(t.lex))
-                for (Symbol s : c.terminals().of(terminal)) e.lexeme.emplace_back(s, state);
+                for (Symbol s : c.terminals().of(terminal))
+                    if (!scannerless || c.terminals().is_ignored(s) || std::find(usable.begin(), usable.end(), s) != usable.end())
+                        e.lexeme.emplace_back(s, state);
             for (const Lexer::Exit& exit : lexer.exits(t.lex))
                 for (Symbol s : c.terminals().of(exit.terminal)) {
                     if (c.terminals().is_ignored(s)) may_follow(t.stack, t.environment);

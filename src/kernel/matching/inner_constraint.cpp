@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "matching/context.hpp"
+#include "matching/written_parses.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
 #include "support/task.hpp"
@@ -44,6 +45,7 @@ class InnerText final : public EmbeddedText {
     void allow(uint32_t* words) const override;
     std::optional<std::vector<uint32_t>> rest() const override;
     uint64_t context(int64_t hops) const override;
+    void write(PackedWriter& out) const override;
     Slack slack() const override;
     Nodes ends(const ByteSet& before) const override;
 
@@ -72,6 +74,7 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
     Symbol symbol() const override { return symbol_; }
     void set_around(Access& access) override { around_ = &access; }
     EmbeddedRef begin() override;
+    EmbeddedRef read(PackedReader& in) override;
     void give_back() override;
 
     const Vocabulary& vocabulary() const { return decoded_ ? *decoded_->of : inner_->vocabulary(); }  // that is written in
@@ -184,6 +187,16 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
 
 EmbeddedRef InnerLanguage::begin() {
     return within([&](Constraint& inner, Operation& operation) { return text(operation, inner.initial(), transducer_.start(), false); });
+}
+
+EmbeddedRef InnerLanguage::read(PackedReader& in) {
+    const auto state = Transducer::State(in.below(transducer_.num_states()));
+    const bool is_begun = in.flag();
+    return within([&](Constraint& inner, Operation& operation) {
+        const EmbeddedRef found = text(operation, read_parses(inner, in), state, is_begun);
+        in.check(found != nullptr);
+        return found;
+    });
 }
 
 void InnerLanguage::give_back() {
@@ -341,6 +354,15 @@ std::optional<std::vector<uint32_t>> InnerText::rest() const {
 uint64_t InnerText::context(int64_t hops) const {
     return language_->within([&](Constraint& inner, Operation&) {
         return mix(derivable::context(inner.access().lexer(), inner.terminals(), inner.stacks(), parses(), hops) ^ state_);
+    });
+}
+
+void InnerText::write(PackedWriter& out) const {
+    out.put(state_);
+    out.put(is_begun_);
+    language_->within([&](Constraint& inner, Operation&) {
+        write_parses(inner, parses(), out);
+        return true;
     });
 }
 

@@ -41,12 +41,17 @@ bool MaskCache::sign(const Endings& endings, uint32_t hops, size_t most) {
     return true;
 }
 
-const PackedMask* MaskCache::find(const Parse& t, Key* key) {
+int32_t MaskCache::number(const Parse& t, Key* key) {
     const ReachTrie::Root* root = by_stack_.root(t.lex.index());
-    if (!root || !stacks_.signature(t.stack, root->words, signature_)) return nullptr;
+    if (!root || !stacks_.signature(t.stack, root->words, signature_)) return -1;
     const ReachTrie::Found found = by_stack_.find(*root, t.environment, signature_, [] { return false; });
     if (key) *key = {uint32_t(std::max<size_t>(found.words, 1) - 1), found.beside};
-    return found.value < 0 ? nullptr : &row(found.value);
+    return found.value;
+}
+
+const PackedMask* MaskCache::find(const Parse& t, Key* key) {
+    const int32_t known = number(t, key);
+    return known < 0 ? nullptr : &row(known);
 }
 
 const PackedMask* MaskCache::find(const Parse& t, const Endings& endings, uint32_t* most) {

@@ -53,6 +53,8 @@ class MaskCache {
     Key key_of(const Parse& t, Reach reach) const { return {uint32_t(reach.hops), by_stack_.beside_of(t.environment, reach)}; }
     // The mask of a parse, if it is known; valid until clear().
     const PackedMask* find(const Parse& t, Key* key = nullptr);
+    // Its number, or -1. Until clear() no other mask has it.
+    int32_t number(const Parse& t, Key* key = nullptr);
     // The number of a mask, to be kept; equal ones are one.
     int32_t row_of(PackedMask mask);
     const PackedMask& row(int32_t number) const { return rows_[uint32_t(number)]; }

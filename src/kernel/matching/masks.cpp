@@ -48,6 +48,16 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
     std::copy(all.begin(), all.end(), mask);
 }
 
+int64_t Masks::number(const Parses& parses) {
+    const bool is_one = parses.size() == 1 && !parses.front().writing && accelerators_.has(Accelerator::kKnownMasks) &&
+                        !engine_.terminals.embeds() && !runs_.bounds().may_refuse(parses);
+    const int32_t known = is_one ? cache_.number(parses.front()) : -1;
+    if (known < 0) return -1;
+    counters.masks++;
+    counters.uses[size_t(Accelerator::kKnownMasks)]++;
+    return int64_t(cache_.num_cleared()) << 32 | known;
+}
+
 void Masks::fill_across(const Parses& parses, uint32_t* mask) {
     const bool is_slow =
         lookahead_ != kNoLookahead || std::any_of(parses.begin(), parses.end(), [](const Parse& t) { return bool(t.writing); });

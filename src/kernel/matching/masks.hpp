@@ -40,6 +40,8 @@ class Masks {
 
     // Writes the mask of the parses (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
     void fill(const Parses& parses, uint32_t* mask);
+    // What names the mask that fill() would write, where that is one that is kept, unchanged; else -1. No other mask of the constraint ever has it.
+    int64_t number(const Parses& parses);
     // The same without those that only end the text.
     void fill_without_end(const Parses& parses, uint32_t* mask);
     // The mask of one parse, whatever it has written; valid until the next call.

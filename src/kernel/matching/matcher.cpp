@@ -4,6 +4,7 @@
 #include <set>
 
 #include "matching/context.hpp"
+#include "matching/written_parses.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"
 
@@ -50,18 +51,56 @@ Matcher::Matcher(std::shared_ptr<Constraint> constraint, uint64_t max_tokens)
     : constraint_(std::move(constraint)),
       max_tokens_(max_tokens) {
     Operation operation(constraint_->access(), Task::kUnbounded);
-    Witness witness;
-    uint64_t free_steps = 0;
-    if (max_tokens_ != kNoBudget) {
-        witness = constraint_->witnesses().find(constraint_->initial());
-        const uint64_t least = constraint_->budget_masks().tokens(witness);
-        if (least > max_tokens_)
-            throw LimitExceeded("max_tokens", witness ? least : max_tokens_ + 1, max_tokens_,
-                                witness ? "the shortest text that is known" : "no text is known that ends");
-        free_steps = constraint_->budget_masks().free_steps(constraint_->initial(), max_tokens_);
-    }
+    Standing first = start();
     place_ = constraint_->places.add(constraint_->moments);
-    go_to(constraint_->moments.add(nullptr, {constraint_->initial(), false, 0, free_steps, std::move(witness)}));
+    go_to(constraint_->moments.add(nullptr, std::move(first)));
+}
+
+Standing Matcher::start() {
+    const Parses& initial = constraint_->initial();
+    if (max_tokens_ == kNoBudget) return {initial};
+    Witness witness = constraint_->witnesses().find(initial);
+    const uint64_t least = constraint_->budget_masks().tokens(witness);
+    if (least > max_tokens_)
+        throw LimitExceeded("max_tokens", witness ? least : max_tokens_ + 1, max_tokens_,
+                            witness ? "the shortest text that is known" : "no text is known that ends");
+    return {initial, false, 0, constraint_->budget_masks().free_steps(initial, max_tokens_), std::move(witness)};
+}
+
+Matcher::Matcher(std::shared_ptr<Constraint> constraint, std::string_view state)
+    : constraint_(std::move(constraint)),
+      max_tokens_(kNoBudget) {
+    constexpr uint64_t kOfByte = 200, kMostSteps = 1u << 31;  // work
+    Operation operation(constraint_->access(), constraint_->limits().max_step_work + kOfByte * state.size());
+    PackedReader in(state);
+    Standing now;
+    const uint32_t length = in.below(kMostSteps);
+    now.finished = in.flag();
+    now.parses = read_parses(*constraint_, in);
+    in.check(now.finished || !now.parses.empty());
+    if (in.flag()) {
+        max_tokens_ = in.next(), now.spent = in.next(), now.free_steps = in.next();
+        in.check(max_tokens_ < UINT64_MAX / 2 && now.spent <= max_tokens_ && now.free_steps <= left(now.spent));
+        now.witness = read_witness(*constraint_, now.parses, in);
+    }
+    in.check_at_end();
+    place_ = constraint_->places.add(constraint_->moments);
+    go_to(constraint_->moments.add(nullptr, std::move(now), length));
+}
+
+std::string Matcher::to_bytes() {
+    return operate(Task::kUnbounded, [&](Operation&) {
+        PackedWriter out;
+        out.put(now()->length);
+        out.put(now()->finished);
+        write_parses(*constraint_, now()->parses, out);
+        out.put(max_tokens_ != kNoBudget);
+        if (max_tokens_ != kNoBudget) {
+            out.put(max_tokens_), out.put(now()->spent), out.put(now()->free_steps);
+            write_witness(now()->witness, out);
+        }
+        return out.bytes();
+    });
 }
 
 Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_), max_tokens_(other.max_tokens_) {
@@ -194,17 +233,25 @@ bool Matcher::rollback(uint64_t count) {
     return operate([&](Operation&) {
         if (count > now()->length) return false;
         const Moment* to = now();
-        while (count-- > 0) to = to->before;
-        go_to(to);
-        return true;
+        for (; count > 0 && to->before; count--) to = to->before;
+        if (count == 0) go_to(to);
+        return count == 0;
     });
+}
+
+uint32_t Matcher::steps_back() const {
+    Use use(*this);
+    Operation operation(constraint_->access(), Task::kUnbounded);
+    const Moment* first = now();
+    while (first->before) first = first->before;
+    return now()->length - first->length;
 }
 
 void Matcher::reset() {
     operate([&](Operation&) {
         const Moment* to = now();
         while (to->before) to = to->before;
-        go_to(to);
+        go_to(to->length == 0 ? to : constraint_->moments.add(nullptr, start()));  // where it was resumed is not the start
         return true;
     });
 }
@@ -234,6 +281,16 @@ void Matcher::learn_mask() {
         for (const Parse& t : now()->parses)
             if (!t.embedded && t.slot == Slots::kNone) constraint_->masks().learn(t);
         return true;
+    });
+}
+
+int64_t Matcher::mask_number() {
+    return operate([&](Operation&) {
+        const Parses& parses = now()->parses;
+        if (now()->finished) return parses.empty() ? kEnded : kNoNumber;
+        const bool is_whole =
+            max_tokens_ == kNoBudget || now()->free_steps || constraint_->budget_masks().suffices(parses, left(now()->spent));
+        return is_whole ? constraint_->masks().number(parses) : kNoNumber;
     });
 }
 

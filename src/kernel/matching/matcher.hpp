@@ -25,6 +25,8 @@ class Matcher {
     static constexpr uint64_t kNoBudget = ~0ULL;
     // `max_tokens`: every text ends within so many, the end token included. Throws LimitExceeded if no text is known that does.
     explicit Matcher(std::shared_ptr<Constraint> constraint, uint64_t max_tokens = kNoBudget);
+    // Where another one stood, in whatever process: from its to_bytes(), BadState. It can go back to there, and to the start.
+    Matcher(std::shared_ptr<Constraint> constraint, std::string_view state);
     Matcher(const Matcher& other);
     ~Matcher() { constraint_->places.leave(place_); }
     Matcher& operator=(const Matcher&) = delete;
@@ -40,9 +42,14 @@ class Matcher {
     void fill(uint32_t* mask);
     bool knows_mask();  // fill() would only copy
     void learn_mask();  // from then on it would, if it can be kept
+    // What names its mask among those of the constraint, if it has a name (Masks::number); kNoNumber, or kEnded: nothing may follow.
+    static constexpr int64_t kNoNumber = -1, kEnded = -2;
+    int64_t mask_number();
     bool accepting();
     bool finished() const;
     uint32_t length() const;
+    uint32_t steps_back() const;  // so many can be rolled back
+    std::string to_bytes();       // where it stands, for the same constraint in any process
     // With a budget: what is left of it, and what suffices from here on, the end token included; else kNoBudget.
     uint64_t tokens_left() const;
     uint64_t least_tokens();
@@ -77,12 +84,13 @@ class Matcher {
     bool keeps_budget(const Standing& from, uint64_t tokens, Witness rest, Standing& next);
     uint64_t left(uint64_t spent) const { return max_tokens_ - std::min(spent, max_tokens_); }
     bool is_eos(uint32_t token) const;
+    Standing start();  // of a text
     // SAFETY: under the constraint's lock.
     void go_to(const Moment* moment);
     void push(Standing s) { go_to(constraint_->moments.add(now(), std::move(s))); }
 
     std::shared_ptr<Constraint> constraint_;
-    const uint64_t max_tokens_;
+    uint64_t max_tokens_;
     Places::Place* place_;
     mutable std::atomic<bool> in_use_{false};
     // Refusals since the last answer that left nothing behind from which the next attempt could go on. Each adds to what the next ones may cost:

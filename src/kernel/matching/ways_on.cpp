@@ -98,7 +98,8 @@ uint32_t WaysOn::fewest_of(const std::string& text) {
 void WaysOn::add_texts(Boundary& b, Symbol symbol, size_t most, bool separated) {
     for (const auto& language : engine_.terminals.languages()) {
         if (language->symbol() != symbol) continue;
-        if (std::optional<Units> text = language->begin()->rest()) b.options.push_back({symbol, std::move(*text)});
+        std::optional<Units> text = language->begin()->rest();
+        if (text && !text->empty()) b.options.push_back({symbol, std::move(*text)});  // the empty text is no lexeme
         return;
     }
     const std::vector<TokenReference>& references = engine_.terminals.references();

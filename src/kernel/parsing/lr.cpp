@@ -151,6 +151,16 @@ std::vector<Symbol> LrAutomaton::symbols(LrState state) {
     return out;
 }
 
+// Moves that were made are mostly still known; those of all symbols are made where they were forgotten.
+Symbol LrAutomaton::symbol_between(LrState from, LrState to) {
+    const auto& known = states_[from.index()].moves;
+    derivable::work(known.size() / 8 + 2);
+    const auto move_to = std::find_if(known.begin(), known.end(), [&](const auto& m) { return m.second == to; });
+    if (move_to != known.end()) return move_to->first;
+    const std::vector<Symbol> all = symbols(from);
+    return *std::find_if(all.begin(), all.end(), [&](Symbol s) { return move(from, s) == to; });
+}
+
 LrAutomaton::Open LrAutomaton::open(LrState id) {
     State& state = states_[id.index()];
     if (!state.knows_open) state.open = find_open(id), state.knows_open = true;

@@ -49,6 +49,8 @@ class LrAutomaton {
     };
     // Worked out once.
     Open open(LrState state);
+    // A symbol over which one state leads to another; there is one.
+    Symbol symbol_between(LrState from, LrState to);
     // Every symbol that can be moved over.
     std::vector<Symbol> symbols(LrState state);
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.

@@ -27,7 +27,7 @@ class Stacks {
   public:
     explicit Stacks(LrAutomaton& lr) : lr_(lr), graph_(lr) {}
 
-    Frontier bottom() const { return Frontier(0); }
+    static Frontier bottom() { return Frontier(0); }
 
     // Interned set of terminals (sorted) that may follow; kEnd among them if the text may end.
     AcceptSet accepts(Frontier f) { return StackGraph::is_one(f) ? accept_of(StackGraph::only(f)) : accepted(f).value; }
@@ -114,6 +114,12 @@ class Stacks {
     // After reducing to a nonterminal on top of `below`.
     NodeId after(NodeId below, Symbol nonterminal) { return graph_.after(below, nonterminal); }
     std::vector<NodeId> pop(NodeId n, uint32_t count) const { return graph_.pop(n, count); }
+    // Stacks put together anew: a state on top of others, by a move from each of them; and several of such.
+    NodeId on(LrState state, std::vector<NodeId> below) { return graph_.node(state, std::move(below)); }
+    Frontier frontier(std::vector<NodeId> nodes) {
+        graph_.join(nodes);
+        return graph_.frontier(std::move(nodes));
+    }
     uint32_t num_live() const { return graph_.num_live(); }
     LrAutomaton& lr() { return lr_; }
 

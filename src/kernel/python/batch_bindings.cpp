@@ -62,6 +62,23 @@ void fill_bitmasks(nb::list given, nb::handle bitmask, uint32_t threads, const R
     batch.rethrow_first();
 }
 
+// For each matcher what names its mask in this process: the number of its constraint and that of the mask. None: it has no name.
+nb::list mask_numbers(nb::list given) {
+    const std::vector<Matcher*> matchers = matchers_of(given);
+    std::vector<int64_t> numbers(matchers.size(), Matcher::kNoNumber);
+    {
+        Call call;
+        for (size_t row = 0; row < matchers.size(); row++)
+            if (matchers[row]) numbers[row] = matchers[row]->mask_number();
+    }
+    nb::list names;
+    for (size_t row = 0; row < matchers.size(); row++) {
+        if (numbers[row] == Matcher::kNoNumber) names.append(nb::none());
+        else names.append(nb::make_tuple(matchers[row]->constraint().serial, numbers[row]));
+    }
+    return names;
+}
+
 // All of them or none.
 void advance(nb::list given, nb::handle tokens, uint32_t threads) {
     Batch batch(matchers_of(given));
@@ -127,22 +144,24 @@ class Buffer {
     Py_buffer view;
 };
 
-void apply(nb::handle logits, uint64_t minimum, nb::handle bitmask, const std::vector<int64_t>& rows) {
+// Each of the rows of the logits, by that row of the bitmask which `masks` says in its place.
+void apply(nb::handle logits, uint64_t minimum, nb::handle bitmask, const std::vector<int64_t>& rows, const std::vector<int64_t>& masks) {
     const Buffer numbers(logits, PyBUF_STRIDES | PyBUF_WRITABLE, "logits", "a writable array of two dimensions");
     const Buffer words(bitmask, PyBUF_C_CONTIGUOUS, "bitmask", "an int32 array of two dimensions");
     const Py_buffer &x = numbers.view, &w = words.view;
     const bool fits = x.ndim == 2 && w.ndim == 2 && (x.itemsize == 2 || x.itemsize == 4 || x.itemsize == 8) && w.itemsize == 4;
     if (!fits) refuse("logits", "rows of floating-point numbers, with rows of int32 words", logits);
-    for (int64_t row : rows)
-        if (row < 0 || row >= x.shape[0] || row >= w.shape[0])
-            throw BadBitmask{"row " + std::to_string(row) + " is outside logits of " + std::to_string(x.shape[0]) +
-                             " rows, or a bitmask of " + std::to_string(w.shape[0]) + "."};
+    if (masks.size() != rows.size()) throw BadArgument{"masks", "as many as there are rows", nb::int_(masks.size())};
+    for (size_t i = 0; i < rows.size(); i++)
+        if (rows[i] < 0 || rows[i] >= x.shape[0] || masks[i] < 0 || masks[i] >= w.shape[0])
+            throw BadBitmask{"row " + std::to_string(rows[i]) + " is outside logits of " + std::to_string(x.shape[0]) + " rows, or row " +
+                             std::to_string(masks[i]) + " outside a bitmask of " + std::to_string(w.shape[0]) + "."};
     constexpr size_t kFew = 4;  // rows of 15 us each where much is masked
     Call call;
     if (rows.size() > kFew) call.let_others_run();
-    for (int64_t row : rows)
-        apply_bitmask({static_cast<char*>(x.buf) + row * x.strides[0], size_t(x.shape[1]), x.strides[1], uint32_t(x.itemsize), minimum},
-                      static_cast<const uint32_t*>(w.buf) + row * w.shape[1], size_t(w.shape[1]));
+    for (size_t i = 0; i < rows.size(); i++)
+        apply_bitmask({static_cast<char*>(x.buf) + rows[i] * x.strides[0], size_t(x.shape[1]), x.strides[1], uint32_t(x.itemsize), minimum},
+                      static_cast<const uint32_t*>(w.buf) + masks[i] * w.shape[1], size_t(w.shape[1]));
 }
 
 }  // namespace
@@ -150,10 +169,11 @@ void apply(nb::handle logits, uint64_t minimum, nb::handle bitmask, const std::v
 void bind_batches(nb::module_& m) {
     m.def("fill_bitmasks", &fill_bitmasks, nb::arg("matchers"), nb::arg("bitmask").none(), nb::arg("threads"),
           nb::arg("rows") = nb::none());
+    m.def("mask_numbers", &mask_numbers, nb::arg("matchers"));
     m.def("advance", &advance, nb::arg("matchers"), nb::arg("token_ids").none(), nb::arg("threads"));
     m.def("fill_draft", &fill_draft_of, nb::arg("matcher"), nb::arg("token_ids").none(), nb::arg("bitmask").none(), nb::arg("parents"),
           nb::arg("row"));
-    m.def("apply_bitmask", &apply, nb::arg("logits"), nb::arg("minimum"), nb::arg("bitmask"), nb::arg("rows"));
+    m.def("apply_bitmask", &apply, nb::arg("logits"), nb::arg("minimum"), nb::arg("bitmask"), nb::arg("rows"), nb::arg("masks"));
 }
 
 }  // namespace derivable

@@ -85,11 +85,35 @@ std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::han
     return std::make_shared<Constraint>(vocabulary, spanner, std::move(spec));
 }
 
+// What is saved of it, and what that is of.
+void bind_saved(nb::class_<Constraint>& constraint) {
+    constraint
+        .def(
+            "content",
+            [](Constraint& c) {
+                Unlocked unlocked;
+                return c.content();
+            },
+            "A digest of productions and automata, whose numbers are in states of matchers.")
+        .def(
+            "saved_splits",
+            [](Constraint& c) {
+                std::string out = [&] {
+                    Unlocked unlocked;
+                    return c.saved_splits();
+                }();
+                return nb::bytes(out.data(), out.size());
+            },
+            "Lexer states and splits, for a plan's `splits`; empty under scannerless.");
+}
+
 }  // namespace
 
 void bind_constraints(nb::module_& m) {
     m.def("accelerators", &accelerator_names, "What only makes masks faster, and can be left out: (name, what it is).");
-    nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
+    nb::class_<Constraint> bound(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.");
+    bind_saved(bound);
+    bound
         .def(nb::new_(&constraint), nb::arg("vocabulary"), nb::arg("plan"), nb::arg("references"), nb::arg("languages"),
              nb::arg("without") = std::vector<std::string>(), nb::arg("slots") = std::vector<std::pair<uint32_t, uint32_t>>(),
              nb::arg("meaning") = nb::none(),
@@ -120,16 +144,6 @@ void bind_constraints(nb::module_& m) {
             "Frees masks, which are put together again from what was found out for them.")
         .def(
             "unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
-        .def(
-            "saved_splits",
-            [](Constraint& c) {
-                std::string out = [&] {
-                    Unlocked unlocked;
-                    return c.saved_splits();
-                }();
-                return nb::bytes(out.data(), out.size());
-            },
-            "Lexer states and splits, for a plan's `splits`; empty under scannerless.")
         .def("lexemes", &lexemes, nb::arg("bytes"), nb::arg("tokens"), nb::arg("is_whole"),
              "All ways to cut a text (matching/lexeme_graph.hpp). In `bytes` 256 is a token without any; `tokens`: (begin, length, id).")
         .def("index_view", &index_view, "What the index holds: a dict (src/kernel/matching/index_view.hpp).")

@@ -56,8 +56,8 @@ const char* why_refused(const Matcher& m, Matcher::Verdict v) {
 
 nb::object number_or_none(uint64_t n) { return n == Matcher::kNoBudget ? nb::none() : nb::object(nb::int_(n)); }
 
-// Where a sequence stands, and how it goes on and back.
-void bind_steps(nb::class_<Matcher>& matcher) {
+// Where a sequence begins, or goes on that stood somewhere else.
+void bind_beginnings(nb::class_<Matcher>& matcher) {
     matcher
         .def(
             "__init__",
@@ -69,11 +69,34 @@ void bind_steps(nb::class_<Matcher>& matcher) {
             nb::arg("constraint"), nb::arg("max_tokens").none() = nb::none())
         .def(
             "__init__",
+            [](Matcher* self, std::shared_ptr<Constraint> constraint, nb::bytes state) {
+                Call call;
+                new (self) Matcher(std::move(constraint), {state.c_str(), state.size()});
+            },
+            nb::arg("constraint"), nb::arg("state"))
+        .def(
+            "__init__",
             [](Matcher* self, const Matcher& other) {
                 Call call;
                 new (self) Matcher(other);
             },
             nb::arg("other"))
+        .def(
+            "state",
+            [](Matcher& self) {
+                std::string state;
+                {
+                    Call call;
+                    state = self.to_bytes();
+                }
+                return nb::bytes(state.data(), state.size());
+            },
+            "Where the sequence stands, for a matcher of the same grammar and vocabulary in any process.");
+}
+
+// How a sequence goes on and back, and where it stands.
+void bind_steps(nb::class_<Matcher>& matcher) {
+    matcher
         .def(
             "advance",
             [](Matcher& self, nb::handle token) {
@@ -112,7 +135,7 @@ void bind_steps(nb::class_<Matcher>& matcher) {
                     Call call;
                     ok = self.rollback(uint64_t(count));
                 }
-                if (!ok) throw BadRollback{count, self.length()};
+                if (!ok) throw BadRollback{count, self.steps_back(), self.length()};
             },
             nb::arg("count").none(),
             "Undoes the last `count` steps.\n\nRaises:\n    RollbackError: there are not so many; nothing is undone.")
@@ -292,6 +315,7 @@ void bind_insight(nb::class_<Matcher>& matcher) {
 
 void bind_matchers(nb::module_& m) {
     nb::class_<Matcher> matcher(m, "Matcher", "One sequence being generated.");
+    bind_beginnings(matcher);
     bind_steps(matcher);
     bind_budget(matcher);
     bind_masks(matcher);

@@ -27,7 +27,7 @@ struct BadBitmask {
 
 struct BadRollback {
     int64_t wanted;
-    uint64_t have;
+    uint64_t have, length;  // steps that can be undone, and that there were
 };
 
 // SAFETY: leaves a Python error set and nothing thrown, as an exception translator must.
@@ -79,6 +79,9 @@ inline void translate(const std::exception_ptr& p, void*) {
         raise_python("GrammarError", nanobind::make_tuple(std::string(e.what())), hint);
     } catch (const BadArtifact& e) {
         raise_python("ArtifactError", nanobind::make_tuple(std::string(e.what()) + ". Save the constraint again."));
+    } catch (const BadState& e) {
+        raise_python("ArtifactError", nanobind::make_tuple(std::string(e.what()) +
+                                                           ". Give what Matcher.to_bytes() gave, as it was, to the same constraint."));
     } catch (const TokenRejected& e) {
         nanobind::object token = e.token < 0 ? nanobind::object(nanobind::none()) : nanobind::object(nanobind::int_(e.token));
         nanobind::object bytes = e.token >= 0 && e.bytes.empty() ? nanobind::object(nanobind::none())
@@ -93,9 +96,9 @@ inline void translate(const std::exception_ptr& p, void*) {
     } catch (const BadBitmask& e) {
         raise_python("BitmaskShapeError", nanobind::make_tuple(e.problem + " Make one with allocate_bitmask(batch, vocab.size)."));
     } catch (const BadRollback& e) {
-        raise_python("RollbackError",
-                     nanobind::make_tuple("cannot roll back " + std::to_string(e.wanted) + " tokens: only " + std::to_string(e.have) +
-                                          " were advanced since the start. Use reset() to go back to it."));
+        const char* since = e.have == e.length ? " were advanced since the start." : " were advanced since the matcher was resumed.";
+        raise_python("RollbackError", nanobind::make_tuple("cannot roll back " + std::to_string(e.wanted) + " tokens: only " +
+                                                           std::to_string(e.have) + since + " Use reset() to go back to the start."));
     }
 }
 

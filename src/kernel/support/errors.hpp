@@ -37,4 +37,9 @@ struct BadArtifact : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// Bytes of a matcher that do not say where one stands (Python: ArtifactError).
+struct BadState : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 }  // namespace derivable

@@ -1,4 +1,4 @@
-"""xgrammar's Python interface (version 0.2.8) on this engine: `import derivable.compat.xgrammar as xgr`.
+"""xgrammar's Python interface (version 0.2.9) on this engine: `import derivable.compat.xgrammar as xgr`.
 
 Code that was written for xgrammar runs after its import is changed. Hosts that import `xgrammar` by themselves get this
 module after `install()`, which is to be called before they do:
@@ -16,7 +16,13 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import exception, structural_tag, testing
+from . import exception, openai_tool_call_schema, structural_tag, testing
+from .builtin_structural_tag import (
+    get_builtin_structural_tag,
+    get_model_structural_tag,
+    normalize_tool_choice,
+    register_model_structural_tag,
+)
 from .compiler import CompiledGrammar, GrammarCompiler
 from .config import get_max_recursion_depth, get_serialization_version, max_recursion_depth, set_max_recursion_depth
 from .exception import (
@@ -62,12 +68,17 @@ __all__ = [
     "contrib",
     "exception",
     "get_bitmask_shape",
+    "get_builtin_structural_tag",
     "get_max_recursion_depth",
+    "get_model_structural_tag",
     "get_serialization_version",
     "hf",
     "install",
     "kernels",
     "max_recursion_depth",
+    "normalize_tool_choice",
+    "openai_tool_call_schema",
+    "register_model_structural_tag",
     "reset_token_bitmask",
     "set_max_recursion_depth",
     "structural_tag",
@@ -75,8 +86,8 @@ __all__ = [
 ]
 
 _MODULES = (
-    "compiler", "config", "contrib", "contrib.hf", "exception", "grammar", "kernels", "matcher", "structural_tag",
-    "testing", "tokenizer_info",
+    "builtin_structural_tag", "compiler", "config", "contrib", "contrib.hf", "exception", "grammar", "kernels",
+    "matcher", "openai_tool_call_schema", "structural_tag", "testing", "tokenizer_info",
 )  # fmt: skip
 _LATE = {"contrib": "contrib", "hf": "contrib.hf", "kernels": "kernels"}
 """Imported when asked for: transformers takes seconds."""

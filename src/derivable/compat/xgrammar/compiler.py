@@ -135,9 +135,8 @@ class GrammarCompiler:
         self, lark_string: str, *, named_grammars: dict[str, Grammar | str] | None = None
     ) -> CompiledGrammar:
         """`Grammar.from_lark`, compiled."""
-        if named_grammars:
-            return self._compile(Grammar.from_lark(lark_string, named_grammars=named_grammars))
-        return self._compiled(json.dumps(["lark", lark_string]), lambda: Grammar.from_lark(lark_string))
+        made = Grammar.from_lark(lark_string, tokenizer_info=self._tokenizer_info, named_grammars=named_grammars)
+        return self._compiled(made.recipe, lambda: made)
 
     def compile_structural_tag(self, *args: Any, **kwargs: Any) -> CompiledGrammar:
         """`Grammar.from_structural_tag`, compiled."""

@@ -13,6 +13,7 @@ from ...frontends.structural_tag import grammar_from_structural_tag
 from ...grammar import Grammar as EngineGrammar
 from .config import get_serialization_version, limits
 from .exception import DeserializeFormatError, InvalidJSONError, InvalidStructuralTagError, runtime_errors
+from .lark import lark_grammar, named_tokens, refused_names
 from .strict import strict
 from .structural_tag import StructuralTag, StructuralTagItem
 from .tokenizer_info import TokenizerInfo, loaded
@@ -105,10 +106,25 @@ class Grammar:
         tokenizer_info: TokenizerInfo | None = None,
         named_grammars: dict[str, Grammar | str] | None = None,
     ) -> Grammar:
-        """From a grammar in Lark's own language, whose rule `start` begins. xgrammar's additions to it are refused."""
-        if named_grammars:
-            raise RuntimeError("Grammars with names inside of a Lark grammar are not supported. Use Grammar.concat.")
-        return _made(["lark", lark_string])
+        """From a grammar in the dialect of Lark that docs/dialects.md describes, whose rule `start` begins.
+
+        Args:
+            lark_string: the grammar.
+            tokenizer_info: where it names tokens (`<|tool|>`), those that are meant.
+            named_grammars: what `@name` stands for: grammars, or texts in the dialect.
+
+        Raises:
+            TypeError: `named_grammars` is no mapping of names to these.
+        """
+        named = {} if named_grammars is None else named_grammars
+        refused_names(named)
+        said: dict[str, Any] = {}
+        for name, each in named.items():
+            if not isinstance(each, Grammar | str):
+                raise TypeError("named grammar values must be Grammar instances or Lark strings")
+            said[name] = each._recipe if isinstance(each, Grammar) else each
+        texts = [lark_string, *[each for each in said.values() if isinstance(each, str)]]
+        return _made(["lark", lark_string, said, named_tokens(texts, tokenizer_info)])
 
     @staticmethod
     def from_structural_tag(*args: Any, **kwargs: Any) -> Grammar:
@@ -258,6 +274,13 @@ def _strict_schemas(value: Any) -> Any:
     return out
 
 
+def _lark(text: str, named: dict[str, Any] | None = None, tokens: dict[str, list[int]] | None = None) -> EngineGrammar:
+    grammars = {
+        name: each if isinstance(each, str) else _MAKERS[each[0]](*each[1:]) for name, each in (named or {}).items()
+    }
+    return lark_grammar(text, grammars, tokens, lambda schema: _json_schema(schema, _MOST_SPACE, None, True, False))
+
+
 def _builtin_json() -> EngineGrammar:
     schema = {"type": ["object", "array"]}
     return _without_outer_space(EngineGrammar.from_json_schema(schema, limits=limits(), **_JSON))
@@ -275,7 +298,7 @@ _MAKERS: dict[str, Callable[..., EngineGrammar]] = {
     "ebnf": _ebnf,
     "json_schema": _json_schema,
     "regex": lambda pattern: EngineGrammar.structural_tag({"type": "regex", "pattern": pattern}, limits=limits()),
-    "lark": lambda text: EngineGrammar.from_lark(text, lexing="scannerless", limits=limits()),
+    "lark": _lark,
     "structural_tag": _structural_tag,
     "builtin_json": _builtin_json,
     "concat": _concat,

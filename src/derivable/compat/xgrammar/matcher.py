@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import warnings
@@ -12,7 +13,7 @@ import numpy as np
 
 from ...apply import apply_bitmask
 from ...batch import fill_bitmasks
-from ...errors import DerivableError, RollbackError, TokenRejectedError
+from ...errors import DerivableError, RollbackError, TokenRejectedError, UnsupportedFeatureError
 from ...matcher import Matcher as EngineMatcher
 from .compiler import CompiledGrammar
 from .exception import runtime_errors
@@ -116,7 +117,7 @@ class GrammarMatcher:
         terminate_without_stop_token: it is terminated as soon as the text is complete, and its masks have no stop
             tokens.
         max_rollback_tokens: without effect: any number of steps can be undone.
-        default_temperature: what `temperature` says.
+        default_temperature: what `temperature` says where the grammar says nothing.
     """
 
     def __init__(
@@ -138,6 +139,7 @@ class GrammarMatcher:
             )
         if isinstance(override_stop_tokens, int):
             override_stop_tokens = [override_stop_tokens]
+        self._tokenizer_info = compiled_grammar.tokenizer_info
         self._stops = compiled_grammar.tokenizer_info.stop_token_ids
         if override_stop_tokens is not None:
             self._stops = list(override_stop_tokens)
@@ -145,7 +147,10 @@ class GrammarMatcher:
         ends = [] if terminate_without_stop_token else override_stop_tokens
         with runtime_errors():
             self._matcher = compiled_grammar.constraint(ends).matcher()
+        self._taken: list[int | bytes] = []  # step by step
         self._temperature = None if default_temperature is None else float(default_temperature)
+        if self._temperature is not None and not 0 <= self._temperature < math.inf:
+            raise RuntimeError("default_temperature must be a finite non-negative number")
         self._whole_words, rest = divmod(self._matcher.constraint.vocabulary.size, 32)
         self._last_word = (1 << rest) - 1  # where all of its tokens are allowed; 0: there is none
 
@@ -153,6 +158,7 @@ class GrammarMatcher:
         """Takes a token. False, and nothing has changed, if it is not allowed."""
         try:
             self._matcher.advance(token_id)
+            self._taken.append(int(token_id))
         except TokenRejectedError:
             if debug_print:
                 self._show(f"token {token_id} is refused")
@@ -170,6 +176,7 @@ class GrammarMatcher:
             return False
         try:
             self._matcher.advance_bytes(data)
+            self._taken.append(data)
         except TokenRejectedError:
             if debug_print:
                 self._show(f"{data!r} is refused")
@@ -261,8 +268,8 @@ class GrammarMatcher:
             nodes[node] = here
             with runtime_errors():
                 here.fill_bitmask(masks, node)
-            if temperatures is not None and self._temperature is not None:
-                temperatures[node] = self._temperature
+            if temperatures is not None and (heat := self._temperature_of(here)) is not None:
+                temperatures[node] = heat
         return True
 
     @staticmethod
@@ -281,6 +288,27 @@ class GrammarMatcher:
         with runtime_errors():
             return self._matcher.forced_bytes().decode("utf-8", "ignore")
 
+    def find_jump_forward_tokens(self) -> list[int]:
+        """Tokens for the text that must come next: the longest that fits, one after the other, without the last if a
+        longer token begins with it. Special tokens and ends of sequence are not among them, and the tokenizer may
+        write the text otherwise: `derivable.Matcher.forced_tokens` gives its own tokens.
+        """
+        matcher = self._matcher
+        with runtime_errors():
+            forced = b"" if matcher.is_finished or matcher.is_accepting else matcher.forced_bytes()
+        spelled = self._tokenizer_info.ordinary_tokens
+        found: list[int] = []
+        at = 0
+        while at < len(forced):
+            token = spelled.longest(forced, at)
+            if token is None:
+                break
+            at += len(spelled.tokens[token])
+            if at == len(forced) and spelled.goes_on(token):
+                break
+            found.append(spelled.ids[token])
+        return found
+
     def rollback(self, num_tokens: int = 1) -> None:
         """Undoes steps.
 
@@ -289,10 +317,26 @@ class GrammarMatcher:
         """
         with runtime_errors():
             self._matcher.rollback(num_tokens)
+        del self._taken[len(self._taken) - num_tokens :]
 
     def get_captures(self, *, deduplicate: bool = True) -> list[tuple[str, bytes]]:
-        """Nothing: grammars that name captures are refused."""
-        return []
+        """What the captured rules of the grammar matched so far, each as soon as it is complete whatever follows.
+
+        Raises:
+            RuntimeError: `deduplicate` is false: other readings than the one that counts are not recorded.
+        """
+        if not deduplicate:
+            problem = "captures of readings that do not count are not recorded. Leave `deduplicate` out."
+            raise RuntimeError(problem) from UnsupportedFeatureError("deduplicate", problem)
+        matcher = self._matcher
+        taken = self._taken[:-1] if matcher.is_finished and not self._without_stop else self._taken
+        spelled = self._tokenizer_info.spelled
+        with runtime_errors():
+            text: Any = taken
+            if not all(isinstance(part, int) for part in taken):
+                text = b"".join([spelled(part) if isinstance(part, int) else part for part in taken])
+            found = matcher.constraint.captures(text, is_whole=matcher.is_accepting)  # type: ignore[attr-defined]
+        return [(name, part.encode("utf-8", "surrogateescape")) for name, part in found.listed]
 
     def is_terminated(self) -> bool:
         """A stop token was accepted; or, without stop tokens, the text is complete."""
@@ -307,11 +351,12 @@ class GrammarMatcher:
     def reset(self) -> None:
         """Goes back to the beginning."""
         self._matcher.reset()
+        self._taken.clear()
 
     def fork(self) -> GrammarMatcher:
-        """A second matcher at the same place. Cost: constant."""
+        """A second matcher at the same place. Cost: a list of the tokens so far, which captures are read from."""
         copy = GrammarMatcher.__new__(GrammarMatcher)
-        copy.__dict__ |= self.__dict__ | {"_matcher": self._matcher.fork()}
+        copy.__dict__ |= self.__dict__ | {"_matcher": self._matcher.fork(), "_taken": [*self._taken]}
         return copy
 
     @property
@@ -321,8 +366,13 @@ class GrammarMatcher:
 
     @property
     def temperature(self) -> float | None:
-        """The temperature that the next token is to be drawn with, if one was given."""
-        return self._temperature
+        """The temperature that the next token is to be drawn with: that of the grammar, else `default_temperature`."""
+        return self._temperature_of(self._matcher)
+
+    def _temperature_of(self, matcher: EngineMatcher) -> float | None:
+        with runtime_errors():
+            said = matcher.temperature
+        return self._temperature if said is None else said
 
     @property
     def stop_token_ids(self) -> list[int]:

@@ -22,6 +22,7 @@ Style = Literal[
     "cohere_xml",
     "kimi_k3_xml",
     "deepseek_v4_1_xml",
+    "gemma",
 ]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
@@ -83,10 +84,11 @@ class AnyTokensFormat(BaseModel):
 
 
 class GrammarFormat(BaseModel):
-    """A text of a grammar in xgrammar's notation."""
+    """A text of a grammar in xgrammar's notation, or in its dialect of Lark."""
 
     type: Literal["grammar"] = "grammar"
     grammar: str
+    syntax: Literal["ebnf", "lark"] = "ebnf"
 
 
 class RegexFormat(BaseModel):

@@ -246,6 +246,20 @@ class TokenizerInfo:
             self._vocabularies[eos] = known
         return known
 
+    def spelled(self, token_id: int) -> bytes:
+        """The bytes of a token; of a special one, its name."""
+        return self._decoded[token_id] if token_id < len(self._decoded) else b""
+
+    @cached_property
+    def ordinary_tokens(self) -> OrdinaryTokens:
+        """The tokens of text, by what they spell."""
+        excluded = {*self._stop_token_ids, *self._special.values()}
+        by_text: dict[bytes, int] = {}
+        for token_id, data in enumerate(self._decoded):
+            if data and token_id not in excluded:
+                by_text.setdefault(data, token_id)
+        return OrdinaryTokens(by_text)
+
     @cached_property
     def fingerprint(self) -> str:
         """Equal for equal tokens, widths and stop tokens."""
@@ -323,6 +337,30 @@ class TokenizerInfo:
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError, DerivableError) as error:
             raise DeserializeFormatError(f"Deserialize format error: no tokenizer info: {error!r}") from error
         return info
+
+
+class OrdinaryTokens:
+    """Tokens of text in the order of their bytes.
+
+    Attributes:
+        tokens: what they spell, ascending.
+        ids: theirs, in the same order.
+    """
+
+    def __init__(self, by_text: dict[bytes, int]) -> None:
+        self.tokens = sorted(by_text)
+        self.ids = [by_text[token] for token in self.tokens]
+        self._places = {token: place for place, token in enumerate(self.tokens)}
+        self._longest = max(map(len, by_text), default=0)
+
+    def longest(self, data: bytes, at: int) -> int | None:
+        """The place of the longest that stands in a text at a place."""
+        ends = range(min(len(data), at + self._longest), at, -1)
+        return next((self._places[data[at:end]] for end in ends if data[at:end] in self._places), None)
+
+    def goes_on(self, place: int) -> bool:
+        """Whether another one begins with it."""
+        return place + 1 < len(self.tokens) and self.tokens[place + 1].startswith(self.tokens[place])
 
 
 def loaded(text: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ...batch import allocate_bitmask, fill_bitmasks
 from ...constraint import Constraint
 from ...errors import DerivableError, LimitError
 from ...matcher import Matcher
+from ..specs import is_turn
 from .requests import Constraints, constraints_of, grammar_of
 
 __all__ = ["Backend", "RequestGrammar"]
@@ -27,10 +28,12 @@ class RequestGrammar(StructuredOutputGrammar):
 
     Args:
         constraint: what the text has to be.
+        whole: it is the whole turn, reasoning included, so that vLLM's own gate is not to wait for the end of that.
     """
 
-    def __init__(self, constraint: Constraint) -> None:
+    def __init__(self, constraint: Constraint, *, whole: bool = False) -> None:
         self.matcher: Matcher = constraint.matcher()
+        self.whole = whole
         self._request: Any = None
         self._most = self._drafts = 0
         self._reasons = False
@@ -147,7 +150,8 @@ class Backend(StructuredOutputBackend):
             RequestRefusedError: it cannot be enforced exactly.
         """
         grammar = grammar_of(request_type.name.lower(), grammar_spec, compact=self._compact)
-        return RequestGrammar(self.constraints.compile(grammar, stop_token_ids))
+        whole = is_turn(request_type.name.lower(), grammar_spec)
+        return RequestGrammar(self.constraints.compile(grammar, stop_token_ids), whole=whole)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> Any:
         """int32 [max_num_seqs, ceil(vocab_size / 32)], on the CPU."""

@@ -62,7 +62,9 @@ def _tell_budgets(manager: Any) -> None:
         if isinstance(state, RequestGrammar):
             config = self.vllm_config
             most = min(request.max_tokens, config.model_config.max_model_len - request.num_prompt_tokens)
-            reasons = self.reasoner_cls is not None and not self.enable_in_reasoning
+            if state.whole:  # the mask begins with the first token, whatever reasoning parser there is
+                request.structured_output_request.reasoning_ended = True
+            reasons = self.reasoner_cls is not None and not self.enable_in_reasoning and not state.whole
             state.keep(request, most, reasons=reasons, drafts=config.num_speculative_tokens)
         return state
 
