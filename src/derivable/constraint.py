@@ -16,8 +16,8 @@ from .index.monitoring import alive
 from .limits import Limits
 from .lowering import InnerTexts, lower, with_tokens
 from .matcher import CompiledGrammar, Matcher
-from .meaning import Meaning, Numbered
 from .matchers import CanonicalMatcher, PrefetchingMatcher
+from .meaning import Meaning, Numbered
 from .references import resolve_token, token_ids, tokens_by_id
 from .support.arguments import file_path, instance
 from .vocabulary import Vocabulary
@@ -319,7 +319,7 @@ class Constraint(CompiledGrammar):
         """
         if self.grammar is not None and self.grammar.meaning is not None:
             raise ArtifactError(
-                "a constraint with a meaning cannot be saved: what its names are is Python. Save the one of the grammar "
+                "a constraint with a meaning cannot be saved: what its names are is Python. Save that of the grammar "
                 "without it, or compile where it is needed."
             )
         if filled := self._filled:

@@ -1,8 +1,8 @@
 """Names that exist: what may stand in a slot of a grammar, given what was written before.
 
-A grammar says that a name stands here. Which names there are is another matter: the columns of this table, the variables
-in scope, the devices in this house. A `Meaning` says it. It marks terminals or rules of a grammar as *slots*, and keeps
-a state, a small value, of what was read in them.
+A grammar says that a name stands here. Which names there are is another matter: the columns of this table, the
+variables in scope, the devices in this house. A `Meaning` says it. It marks terminals or rules of a grammar as *slots*,
+and keeps a state, a small value, of what was read in them.
 
 Source: Tran-Thien (2025), "constraints that change with the code written so far"; the state of a parse beside its stack
 is the environment of data-dependent parsing (Jim, Mandelbaum and Walker 2010).
@@ -16,6 +16,7 @@ from typing import Any
 from . import _kernel
 from .errors import ArgumentError, MeaningError
 from .support.arguments import integer
+from .support.plain_values import packed, unpacked
 
 __all__ = ["Meaning", "Names", "Numbered"]
 
@@ -114,7 +115,7 @@ class Meaning:
 class Numbered:
     """A meaning as the kernel asks it: states and slots are numbers.
 
-    Cost: memory for each state that was met, as long as the constraint is in use.
+    Cost: memory for the states that matchers are at, and for some that they were at.
     """
 
     def __init__(self, meaning: Meaning, slots: dict[int, str]) -> None:
@@ -125,7 +126,8 @@ class Numbered:
         """
         self._meaning, self._slots = meaning, slots
         self.longest = integer("longest", meaning.longest, 1, 1 << 16)
-        self._states: list[Any] = [None]  # 0 is a veto
+        self._states: dict[int, Any] = {}
+        self._next = 1  # 0 is a veto
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[Names, Names] = {}  # equal ones are one to the kernel
 
@@ -154,16 +156,29 @@ class Numbered:
         found = self._asked("read", name, at, at, name, text.decode("utf-8", "replace"))
         return 0 if found is None else self._number("read", name, at, found)
 
+    def written(self, state: int) -> bytes:
+        return packed(self._states[state])
+
+    def restored(self, data: bytes) -> int:
+        return self._number("start", "", None, unpacked(data))
+
+    def keep(self, numbers: list[int]) -> None:
+        """Forgets all other states."""
+        self._states = {number: self._states[number] for number in numbers if number}
+        self._numbers = {state: number for number, state in self._states.items()}
+        self._names = {}
+
     def may_end(self, state: int) -> bool:
         return bool(self._asked("may_end", "", self._states[state], self._states[state]))
 
     def _number(self, method: str, slot: str, state: object, found: Hashable) -> int:
         try:
-            number = self._numbers.setdefault(found, len(self._states))
+            number = self._numbers.setdefault(found, self._next)
         except TypeError as error:
             raise self._wrong(method, slot, state, f"{found!r:.80}, which cannot be hashed") from error
-        if number == len(self._states):
-            self._states.append(found)
+        if number == self._next:
+            self._states[number] = found
+            self._next += 1
         return number
 
     def _asked(self, method: str, slot: str, state: object, *args: Any) -> Any:

@@ -78,7 +78,9 @@ def grammar(rng: random.Random) -> dv.Grammar:
         for slot in slots:
             pattern = recognizer._patterns[slot]
             words = ["".join(word) for n in (1, 2, 3) for word in product("ab", repeat=n)]
-            texts[slot] = [word for word in words if pattern.full_match(word.encode()) and wins(recognizer, made, slot, word)]
+            texts[slot] = [
+                word for word in words if pattern.full_match(word.encode()) and wins(recognizer, made, slot, word)
+            ]
         if all(texts.values()):
             return made.with_meaning(Random(rng, slots, texts))
 
@@ -248,7 +250,9 @@ def test_a_meaning_that_fails_says_where_and_nothing_is_lost() -> None:
 
     matcher = dv.compile(dv.Grammar.from_lark(COLORS).with_meaning(Failing()), BYTES).matcher()
     matcher.advance_bytes(b"blue")
-    with pytest.raises(dv.MeaningError, match=r"Failing.read\(\) raised ValueError for the slot 'color'.*no blue today"):
+    with pytest.raises(
+        dv.MeaningError, match=r"Failing.read\(\) raised ValueError for the slot 'color'.*no blue today"
+    ):
         matcher.advance_bytes(b",")
     assert matcher.length == 1
     matcher.rollback(1)
@@ -282,7 +286,7 @@ def test_a_meaning_does_not_use_matchers() -> None:
     matcher = dv.compile(dv.Grammar.from_lark(COLORS).with_meaning(meaning), BYTES).matcher()
     meaning.matcher = matcher.fork()
     matcher.advance_bytes(b"red")
-    with pytest.raises(dv.MeaningError, match="must not use matchers"):
+    with pytest.raises(dv.MeaningError, match="by a method of a Meaning"):
         matcher.advance_bytes(b",")
 
 
@@ -301,7 +305,7 @@ def test_what_does_not_go_with_a_meaning_is_refused() -> None:
     with pytest.raises(dv.GrammarError, match="more than one terminal"):
         dv.compile(dv.Grammar.from_lark('start: color\ncolor: "a" "b"').with_meaning(Once()), BYTES)
     with pytest.raises(dv.UnsupportedFeatureError, match="run together"):
-        dv.compile(dv.Grammar.from_lark("start: color color\ncolor: /[a-z]+/").with_meaning(Once()), BYTES)
+        dv.compile(dv.Grammar.from_lark('start: "X" color color | "Y"\ncolor: /[a-z]+/').with_meaning(Once()), BYTES)
 
 
 def test_threads_share_what_a_meaning_has_answered() -> None:
@@ -333,7 +337,9 @@ def test_check_meaning_finds_broken_promises() -> None:
     broken = check_meaning(dv.Grammar.from_lark(COLORS).with_meaning(Twice()))
     assert {promise.text.count(",") for promise in broken} == {2}
     assert "nothing may follow" in str(broken[0])
-    endless = dv.Grammar.from_lark(COLORS).with_meaning(Random(random.Random(1), ("color",), {"color": ["a", "b", "ab"]}))
+    endless = dv.Grammar.from_lark(COLORS).with_meaning(
+        Random(random.Random(1), ("color",), {"color": ["a", "b", "ab"]})
+    )
     assert check_meaning(endless) == []
     with pytest.raises(dv.ArgumentError, match="with_meaning"):
         check_meaning(dv.Grammar.from_lark(COLORS))

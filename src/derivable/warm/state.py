@@ -45,6 +45,7 @@ def content_of(plan: Plan, numbering: int, inner: list[tuple[int, str, str]]) ->
         *(plan.lexing, plan.lookahead, numbering, inner),
         *(lowered.indentation, lowered.distinct, lowered.max_tokens, lowered.tallies),
         [(rank, ignored) for _, rank, ignored in lowered.terminals],
+        lowered.slots,
         [(symbol, named.tokens, named.negated) for symbol, named in lowered.references],
     )
     return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()

@@ -66,9 +66,20 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     all.forget_bytes();  // counted by who compiles
 }
 
+// Where nothing keeps lexemes apart, that is known of lexemes, and not of the place before the first one.
+bool Constraint::is_always_alive(LexState first) {
+    if (liveness_.always_alive(first)) return true;
+    Lexer& lexer = access_.lexer();
+    const std::vector<uint8_t>& bytes = lexer.representative_bytes();
+    return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t byte) {
+        const LexState next = lexer.step(first, byte);
+        return next == kNoState || liveness_.always_alive(next);
+    });
+}
+
 // SAFETY: names are asked for while the constraint is made.
 void Constraint::begin_names() {
-    if (access_.lexer().policy() != Policy::kScannerless && !liveness_.always_alive(initial_[0].lex))
+    if (access_.lexer().policy() != Policy::kScannerless && !is_always_alive(initial_[0].lex))
         throw Unsupported("meaning", "under longest match, a grammar whose lexemes can run together has no slots: whether a text can be "
                                      "completed would depend on the names");
     initial_[0].meaning = slots_.start();
@@ -208,13 +219,20 @@ void Constraint::collect() {
     text_ends_.forget_stacks();
     witnesses_.forget_stacks();
     budget_masks_.forget_stacks();
-    const bool with_tallies = tallies.wants_collection();
+    const bool with_tallies = tallies.wants_collection(), with_slots = slots_.wants_collection();
     if (with_tallies) {  // SAFETY: what is kept by numbers that may be used again goes
         masks_.forget();
         lexemes_.members().forget_tallies();
         tallies.begin_collection();
         masks_.each_partial([&](const Parse& t) { tallies.mark(t.environment); });
         runs_.each_halted([&](const Parse& t) { tallies.mark(t.environment); });
+    }
+    if (with_slots) {
+        const auto mark = [&](const Parse& t) { slots_.mark(t.meaning, t.slot); };
+        slots_.begin_collection();
+        masks_.each_partial(mark);
+        runs_.each_halted(mark);
+        for (const Parse& t : initial_) mark(t);
     }
     num_collections_++;
     stacks_.collect([&](const std::function<void(Frontier)>& mark) {
@@ -227,11 +245,13 @@ void Constraint::collect() {
                 for (const Parse& t : h->parses) {
                     mark(t.stack);
                     if (with_tallies) tallies.mark(t.environment);
+                    if (with_slots) slots_.mark(t.meaning, t.slot);
                 }
             }
         });
     });
     if (with_tallies) tallies.finish_collection();
+    if (with_slots) slots_.finish_collection();
 }
 
 // All that is not a place of a matcher: masks, splits, what is known about stacks, and the LR states that no stack has any more. The states that are

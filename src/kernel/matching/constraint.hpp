@@ -107,13 +107,16 @@ class Constraint : private SortFreed {
 
   private:
     static inline std::atomic<uint64_t> next_serial_{1};
-    bool wants_collection() const { return stacks_.wants_collection() || environments_.tallies.wants_collection(); }
+    bool wants_collection() const {
+        return stacks_.wants_collection() || environments_.tallies.wants_collection() || slots_.wants_collection();
+    }
     void restore_splits();
     void archive_splits(Archive& a);
     void prepare(bool restored);
     void prepare_walks();
     void prepare_tallies();
     void begin_names();
+    bool is_always_alive(LexState first);
     void collect();
 
     const ImageReader image_;  // that it was restored from. SAFETY: let go of when no lock is held, for it may be the interpreter's

@@ -6,24 +6,34 @@
 
 namespace derivable {
 
+namespace {
+constexpr size_t kMostKnown = size_t(1) << 14;
+
+std::vector<uint32_t> with_nodes(std::vector<uint32_t> key, const EmbeddedText::Nodes& nodes) {
+    for (uint32_t word : address_words(nodes.get())) key.push_back(word);
+    return key;
+}
+}  // namespace
+
 const std::vector<uint32_t>& Names::tokens(const Parse& name, const EmbeddedText::Nodes& nodes) {
-    constexpr size_t kMost = size_t(1) << 14;
-    const auto address = address_words(nodes.get());
-    std::vector<uint32_t> key{name.lex.index(), name.stack.index(), name.environment, name.meaning, name.slot, address[0], address[1]};
-    if (const auto known = tokens_.find(key); known != tokens_.end()) return known->second.tokens;
-    Inside inside = walk(name, nodes);
-    std::vector<uint32_t>& tokens = inside.tokens;
+    std::vector<uint32_t> key = with_nodes({name.lex.index(), name.stack.index(), name.environment, name.meaning, name.slot}, nodes);
+    if (const auto known = tokens_.find(key); known != tokens_.end()) return known->second.value;
+    const Inside& inside = this->inside(name, nodes);
+    std::vector<uint32_t> tokens = inside.tokens;
     const Trie& trie = vocabulary_.trie;
-    for (const auto& [node, ended] : inside.ends)
+    for (const auto& [node, at] : inside.ends) {
+        Parse ended = name;
+        ended.lex = at.lex, ended.environment = at.environment, ended.slot = at.slot;
         runs_.each_node_below(
             behind(ended), trie, {node}, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
             [&](uint32_t below, const Runs::Decoded&) {
                 tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[below], trie.tokens.begin() + trie.token_begin[below + 1]);
             });
+    }
     std::sort(tokens.begin(), tokens.end());
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    if (tokens_.size() > kMost) tokens_.clear();
-    return (tokens_[std::move(key)] = {nodes, std::move(tokens)}).tokens;
+    if (tokens_.size() > kMostKnown) tokens_.clear();
+    return (tokens_[std::move(key)] = {nodes, std::move(tokens)}).value;
 }
 
 std::vector<Parse> Names::behind(const Parse& name) {
@@ -37,12 +47,15 @@ std::vector<Parse> Names::behind(const Parse& name) {
     return all;
 }
 
-Names::Inside Names::walk(const Parse& name, const EmbeddedText::Nodes& nodes) {
-    Inside inside;
-    if (!nodes) walk(Runs::kRoot, name, inside);
+const Names::Inside& Names::inside(const Parse& name, const EmbeddedText::Nodes& nodes) {
+    std::vector<uint32_t> key = with_nodes({name.lex.index(), name.environment, name.slot}, nodes);
+    if (const auto known = inside_.find(key); known != inside_.end()) return known->second.value;
+    Inside found;
+    if (!nodes) walk(Runs::kRoot, name, found);
     else
-        for (uint32_t node : *nodes) walk(node, name, inside);
-    return inside;
+        for (uint32_t node : *nodes) walk(node, name, found);
+    if (inside_.size() > kMostKnown) inside_.clear();
+    return (inside_[std::move(key)] = {nodes, std::move(found)}).value;
 }
 
 void Names::walk(uint32_t node, const Parse& name, Inside& inside) {

@@ -26,7 +26,7 @@ class Names {
     // Where the name has ended: before the first byte of what follows.
     std::vector<Parse> behind(const Parse& name);
     // Stack nodes are about to be freed.
-    void forget_stacks() { tokens_.clear(); }
+    void forget_stacks() { tokens_.clear(), inside_.clear(); }
 
   private:
     // What is within the name depends on the name and on the lexer only.
@@ -34,18 +34,23 @@ class Names {
         std::vector<uint32_t> tokens;
         std::vector<std::pair<uint32_t, Parse>> ends;  // nodes with more below them, at which the name may end
     };
-    Inside walk(const Parse& name, const EmbeddedText::Nodes& nodes);
+    const Inside& inside(const Parse& name, const EmbeddedText::Nodes& nodes);
     void walk(uint32_t node, const Parse& name, Inside& inside);
 
     const Engine engine_;
     Lexemes& lexemes_;
     Runs& runs_;
     const Vocabulary& vocabulary_;
+    template <class Value>
     struct Known {
         EmbeddedText::Nodes nodes;  // SAFETY: it keeps what the key has the address of
-        std::vector<uint32_t> tokens;
+        Value value;
     };
-    std::unordered_map<std::vector<uint32_t>, Known, WordsHash> tokens_;
+    template <class Value>
+    using Memo = std::unordered_map<std::vector<uint32_t>, Known<Value>, WordsHash>;
+    Memo<std::vector<uint32_t>> tokens_;
+    // PERF: states of the meaning come and go, and sets of names stay: a list of 10,000 is not walked again for each state.
+    Memo<Inside> inside_;
 };
 
 }  // namespace derivable

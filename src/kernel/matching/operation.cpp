@@ -14,7 +14,6 @@ Operation::Operation(Access& access, uint64_t allowed)
       shared_(spanner_.lexer.policy() == Policy::kScannerless),
       missing_(shared_),
       task_(allowed, {"cache_bytes", access.allowed_bytes(), access.run_bytes()}, 0) {
-    if (asks_python) throw AskedWithin{};
     lock_.lock();
     outer_ = std::exchange(access_.operation_, this);
     task_.enter();

@@ -17,10 +17,6 @@
 
 namespace derivable {
 
-// Python is asked something in the middle of an operation of this thread, and must not begin another one, which would wait for ever.
-inline thread_local bool asks_python = false;
-struct AskedWithin {};
-
 // What the operations on one constraint share: its lock, which of them is at work, and what they have allocated and not freed.
 class Access {
   public:

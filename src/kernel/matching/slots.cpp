@@ -1,13 +1,13 @@
 #include "matching/slots.hpp"
 
-#include "support/errors.hpp"
+#include <algorithm>
+
 #include "support/task.hpp"
 
 namespace derivable {
 
 namespace {
 constexpr uint64_t kCall = 200;  // work of a call into Python
-constexpr size_t kMost = size_t(1) << 22;  // places
 }  // namespace
 
 Slots::Place Slots::intern(At at) {
@@ -15,15 +15,17 @@ Slots::Place Slots::intern(At at) {
     std::string key(reinterpret_cast<const char*>(&at.slot), sizeof at.slot);
     key.append(reinterpret_cast<const char*>(&address), sizeof address);
     key += at.text;
-    const auto [known, is_new] = numbers_.try_emplace(std::move(key), Place(places_.size()));
-    if (is_new) {
-        if (places_.size() >= kMost) throw LimitExceeded("cache_bytes", places_.size(), kMost, "beginnings of names that were written");
-        places_.push_back(std::move(at));
-    }
-    return known->second;
+    const Place next = free_.empty() ? Place(places_.size()) : free_.back();
+    const auto [known, is_new] = numbers_.try_emplace(std::move(key), next);
+    if (!is_new) return known->second;
+    num_places_++;
+    if (free_.empty()) places_.push_back(std::move(at));
+    else places_[next] = std::move(at), free_.pop_back();
+    return next;
 }
 
 Slots::Place Slots::begin(Meaning::State state, Symbol slot) {
+    if (state == Meaning::kNone) return kNone;
     const uint64_t key = pack(state, slot);
     if (const Place* known = begun_.find(key)) return *known;
     work(kCall);
@@ -47,8 +49,26 @@ Meaning::State Slots::read(Meaning::State state, Place name) {
     return read_[key] = next;
 }
 
+void Slots::finish_collection() {
+    begun_ = {}, read_ = {}, may_end_ = {};
+    for (auto known = numbers_.begin(); known != numbers_.end();) {
+        const Place place = known->second;
+        if (marked_.second.count(place)) {
+            ++known;
+            continue;
+        }
+        places_[place] = {};
+        free_.push_back(place);
+        known = numbers_.erase(known);
+    }
+    num_places_ = numbers_.size();
+    collect_at_ = std::max(kCollectAt, 2 * num_places_);
+    meaning_->keep({marked_.first.begin(), marked_.first.end()});
+    marked_ = {};
+}
+
 bool Slots::may_end(Meaning::State state) {
-    if (!active()) return true;
+    if (!active() || state == Meaning::kNone) return true;  // nothing of it is known: what is asked is of all texts
     if (const char* known = may_end_.find(state)) return *known;
     const bool may = meaning_->may_end(state);
     may_end_[state] = char(may);

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,11 @@ class Meaning {
     virtual State read(State state, Symbol slot, std::string_view text) = 0;
     virtual bool may_end(State state) = 0;
     virtual uint32_t longest() = 0;  // bytes of a name
+    // A state as bytes, and the state of bytes that somebody else may have written.
+    virtual std::string written(State state) = 0;
+    virtual State restored(std::string_view bytes) = 0;
+    // No other states are asked about from here on, and their numbers may be used again.
+    virtual void keep(const std::vector<State>& states) = 0;
 };
 
 // Lexemes of slots that are in progress, and what is known of the meaning. SAFETY: guarded by the constraint's lock.
@@ -71,6 +77,16 @@ class Slots {
     Meaning::State read(Meaning::State state, Place name);
     bool may_end(Meaning::State state);
 
+    std::string written(Meaning::State state) { return meaning_->written(state); }
+    Meaning::State restored(std::string_view bytes) { return meaning_->restored(bytes); }
+    const std::string& text(Place place) const { return places_[place].text; }
+
+    // As Tallies: places and states that nobody is at are forgotten.
+    bool wants_collection() const { return num_places_ > collect_at_; }
+    void begin_collection() { marked_ = {{}, {}}; }
+    void mark(Meaning::State state, Place place) { marked_.first.insert(state), marked_.second.insert(place); }
+    void finish_collection();
+
   private:
     struct At {
         Symbol slot;
@@ -83,6 +99,11 @@ class Slots {
     const std::shared_ptr<Meaning> meaning_;
     std::vector<Symbol> symbols_;
     std::vector<At> places_{1};
+    std::vector<Place> free_;  // of places_
+    // PERF: a state of Python's is met about as often as a place.
+    static constexpr size_t kCollectAt = size_t(1) << 17;
+    size_t num_places_ = 0, collect_at_ = kCollectAt;
+    std::pair<std::unordered_set<Meaning::State>, std::unordered_set<Place>> marked_;
     std::unordered_map<std::string, Place> numbers_;  // by slot, names and text
     // What was asked of the meaning. PERF: a call into Python takes a microsecond and more, and the interpreter's lock.
     FlatMap<Place> begun_;  // by state and slot

@@ -56,8 +56,49 @@ EmbeddedRef read_embedded(const Terminals& terminals, PackedReader& in) {
     return all[in.below(all.size())]->read(in);
 }
 
+// A state of the meaning, and what was written of a name.
+class WrittenNames {
+  public:
+    explicit WrittenNames(Constraint& constraint) : slots_(constraint.slots()), terminals_(constraint.terminals()) {}
+
+    void write(PackedWriter& out, const Parse& t) {
+        if (!slots_.active()) return;
+        const auto known = std::find(states_.begin(), states_.end(), t.meaning);
+        out.put(size_t(known - states_.begin()));
+        if (known == states_.end()) {
+            out.text(slots_.written(t.meaning));
+            states_.push_back(t.meaning);
+        }
+        out.put(t.slot == Slots::kNone ? kEnd : slots_.symbol(t.slot));
+        if (t.slot != Slots::kNone) out.text(slots_.text(t.slot));
+    }
+    void read(PackedReader& in, Parse& t) {
+        if (!slots_.active()) return;
+        const uint32_t number = in.below(states_.size() + 1);
+        if (number == states_.size()) states_.push_back(slots_.restored(in.text()));
+        t.meaning = states_[number];
+        in.check(t.meaning != Meaning::kNone);
+        const Symbol slot = in.below(terminals_.size());
+        if (slot == kEnd) return;
+        in.check(terminals_.is_slot(slot));
+        t.slot = slots_.begin(t.meaning, slot);
+        for (char c : in.text())
+            if (t.slot != Slots::kNone) t.slot = slots_.step(t.slot, uint8_t(c));
+        in.check(t.slot != Slots::kNone);
+    }
+
+  private:
+    Slots& slots_;
+    const Terminals& terminals_;
+    std::vector<Meaning::State> states_;
+};
+
 bool has_future(Constraint& constraint, const Parse& t) {
     Lexemes& lexemes = constraint.lexemes();
+    if (t.slot != Slots::kNone) {
+        const Symbol slot = constraint.slots().symbol(t.slot);
+        return constraint.stacks().contains(constraint.stacks().accepts(t.stack), slot);
+    }
     return lexemes.alive(t) || lexemes.may_end(t).value;
 }
 
@@ -70,11 +111,13 @@ void write_parses(Constraint& constraint, const Parses& parses, PackedWriter& ou
     stacks.write(out);
     Shared<WritingRef> writings;
     Shared<EmbeddedRef> texts;
+    WrittenNames names(constraint);
     out.put(parses.size());
     for (const Parse& t : parses) {
-        constraint.access().lexer().write(out, t.lex, [&](TerminalId id) { return *terminals.of(id).begin(); });
+        constraint.access().lexer().write(out, t.lex, [&](TerminalId id) { return terminals.symbol(id); });
         stacks.write(out, t.stack);
         write_environment(constraint.environments(), t.environment, out);
+        names.write(out, t);
         if (terminals.has_distinct()) {
             writings.write(out, t.writing, [&](const Writing& writing) { writing.write(out); });
             const std::optional<uint32_t> ground = t.ground == kNoNode ? std::nullopt : stacks.number(t.ground);
@@ -101,6 +144,7 @@ Parses read_parses(Constraint& constraint, PackedReader& in) {
     StackReader stacks(constraint.stacks(), in);
     Shared<WritingRef> writings;
     Shared<EmbeddedRef> texts;
+    WrittenNames names(constraint);
     const size_t count = in.count();
     if (count > constraint.limits().max_parses)
         throw LimitExceeded("max_parses", count, constraint.limits().max_parses, "parses of the state of a matcher");
@@ -109,6 +153,7 @@ Parses read_parses(Constraint& constraint, PackedReader& in) {
         t.lex = constraint.access().lexer().read(in, terminal);
         t.stack = stacks.frontier(in);
         t.environment = read_environment(constraint.environments(), in);
+        names.read(in, t);
         if (terminals.has_distinct()) {
             t.writing = writings.read(in, [&] { return Writing::read(in); });
             const uint32_t ground = in.below(stacks.size() + 1);

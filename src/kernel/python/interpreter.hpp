@@ -10,7 +10,7 @@
 
 namespace derivable {
 
-// A signal's handler that interrupts the kernel asks something of it.
+// A signal's handler that interrupts the kernel, or Python code that it calls, asks something of it.
 struct Reentered {};
 
 // A call into the kernel. It has the interpreter's lock at first, and lets go of it where it takes long or has to wait for another thread; from there on other

@@ -10,7 +10,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "matching/operation.hpp"
 #include "python/bindings.hpp"
 #include "python/interpreter.hpp"
 #include "support/errors.hpp"
@@ -77,10 +76,6 @@ class PyMeaning final : public Meaning {
     static auto asked(Ask ask) {
         const nb::gil_scoped_acquire gil;
         const CallsPython within;
-        struct Asking {
-            Asking() { asks_python = true; }
-            ~Asking() { asks_python = false; }
-        } asking;
         return ask();
     }
     ~PyMeaning() override {
@@ -106,6 +101,18 @@ class PyMeaning final : public Meaning {
     }
     uint32_t longest() override {
         return asked([&] { return nb::cast<uint32_t>(source_.attr("longest")); });
+    }
+    std::string written(State state) override {
+        return asked([&] {
+            const nb::bytes bytes = nb::cast<nb::bytes>(source_.attr("written")(state));
+            return std::string(bytes.c_str(), bytes.size());
+        });
+    }
+    State restored(std::string_view bytes) override {
+        return asked([&] { return nb::cast<State>(source_.attr("restored")(nb::bytes(bytes.data(), bytes.size()))); });
+    }
+    void keep(const std::vector<State>& states) override {
+        asked([&] { source_.attr("keep")(states); });
     }
     bool may_end(State state) override {
         return asked([&] { return nb::cast<bool>(source_.attr("may_end")(state)); });
