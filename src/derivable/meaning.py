@@ -22,40 +22,64 @@ __all__ = ["Meaning", "Names", "Numbered"]
 
 
 class Names:
-    """Texts that may stand in a slot. Immutable; made once, it may be given again and again.
+    """Texts that may stand in a slot, or any text but some. Immutable; made once, it may be given again and again.
+
+    Args:
+        texts: the names.
+        ignore_case: of ASCII letters: `Users` and `USERS` are the name `users`.
+        others: any text that the slot has but these.
 
     Example:
         >>> len(Names(["red", "green"])), Names(["red"]) == Names(("red", "red"))
         (2, True)
+        >>> "Red" in Names(["red"], ignore_case=True), "blue" in Names(["red"], others=True)
+        (True, True)
     """
 
-    __slots__ = ("_kernel", "_texts", "longest")
+    __slots__ = ("_key", "_set", "longest")
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], *, ignore_case: bool = False, others: bool = False) -> None:
         if isinstance(texts, str):
             raise ArgumentError("texts", "an iterable of texts", texts)
-        self._texts = frozenset(texts)
-        for text in self._texts:
+        known = frozenset(texts)
+        for text in known:
             if not isinstance(text, str):
                 raise ArgumentError("texts", "an iterable of texts", text)
-        self.longest = max((len(text.encode("utf-8", "surrogatepass")) for text in self._texts), default=0)
-        self._kernel = _kernel.NameSet.of(list(self._texts))
+        if ignore_case:
+            known = frozenset([text.translate(_SMALL) for text in known])
+        self._key: tuple[frozenset[str], bool, bool] = (known, ignore_case, others)
+        self.longest = 0 if others else max((len(text.encode("utf-8", "surrogatepass")) for text in known), default=0)
+        listed = _kernel.NameSet.of(list(known), ignore_case)
+        self._set: _kernel.NameSet = _kernel.NameSet.but(listed) if others else listed
+
+    @property
+    def is_empty(self) -> bool:
+        """There are none."""
+        texts, _, others = self._key
+        return not texts and not others
 
     def __len__(self) -> int:
-        return len(self._texts)
+        """How many are listed."""
+        return len(self._key[0])
 
     def __contains__(self, text: object) -> bool:
-        return text in self._texts
+        texts, ignore_case, others = self._key
+        return ((text.translate(_SMALL) if ignore_case and isinstance(text, str) else text) in texts) != others
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Names) and self._texts == other._texts
+        return isinstance(other, Names) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._texts)
+        return hash(self._key)
 
     def __repr__(self) -> str:
-        some = sorted(self._texts)[:5]
-        return f"Names({some}{'' if len(some) == len(self) else f' and {len(self) - len(some):,} more'})"
+        texts, ignore_case, others = self._key
+        some = sorted(texts)[:5]
+        more = "" if len(some) == len(self) else f" and {len(self) - len(some):,} more"
+        return f"Names({some}{more}{', ignore_case=True' * ignore_case}{', others=True' * others})"
+
+
+_SMALL = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
 
 
 class Meaning:
@@ -67,6 +91,8 @@ class Meaning:
     Attributes:
         slots: names of terminals of the grammar, or of rules that are one terminal or a choice of some. Their lexemes
             are names.
+        free: slots in which `read` takes any name that `names` has. It is asked when what is behind such a name matters,
+            which is what makes slots cheap in which any text may stand.
         longest: bytes of a name, at most. How many tokens complete a text is reckoned with it (`max_tokens`).
 
     Example:
@@ -92,6 +118,7 @@ class Meaning:
     """
 
     slots: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
     longest: int = 64
 
     def start(self) -> Hashable:
@@ -105,7 +132,8 @@ class Meaning:
 
     def read(self, state: Any, slot: str, text: str) -> Hashable:
         """The state behind a name that was written in a slot. `None`: it must not be written here."""
-        return state
+        behind: Hashable = state
+        return behind
 
     def may_end(self, state: Any) -> bool:
         """The text may end here, if the grammar lets it."""
@@ -149,11 +177,16 @@ class Numbered:
         if names.longest > self.longest:
             problem = f"a name of {names.longest} bytes, where `longest` is {self.longest}"
             raise self._wrong("names", name, at, problem)
-        return self._names.setdefault(names, names)._kernel if len(names) else None
+        return None if names.is_empty else self._names.setdefault(names, names)._set
+
+    def is_free(self, slot: int) -> bool:
+        return self._slots[slot] in self._meaning.free
 
     def read(self, state: int, slot: int, text: bytes) -> int:
         at, name = self._states[state], self._slots[slot]
         found = self._asked("read", name, at, at, name, text.decode("utf-8", "replace"))
+        if found is None and name in self._meaning.free:
+            raise self._wrong("read", name, at, f"None for {text!r:.80}, where the slot is one of `free`")
         return 0 if found is None else self._number("read", name, at, found)
 
     def written(self, state: int) -> bytes:
@@ -200,4 +233,4 @@ class Numbered:
         return MeaningError(f"{type(self._meaning).__name__}.{method}() gave {what}{where}.", slot, state)
 
 
-_ANY = _kernel.NameSet.any()
+_ANY = Names((), others=True)._set

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from itertools import product
 
 import pytest
@@ -14,6 +16,7 @@ from oracle.meaning import MeaningRecognizer
 import derivable as dv
 from derivable.errors import DerivableError
 from derivable.meaning import Meaning
+from derivable.support.plain_values import packed, unpacked
 from derivable.testing import check_meaning
 
 FEW, MANY = 60, 3_000
@@ -43,17 +46,20 @@ class Random(Meaning):
 
     def __init__(self, rng: random.Random, slots: tuple[str, ...], texts: dict[str, list[str]]) -> None:
         self.slots = slots
-        self._names = {
-            (state, slot): rng.sample(texts[slot], rng.randrange(1, len(texts[slot]) + 1))
-            for state in range(3)
-            for slot in slots
-        }
+        self.free = tuple([slot for slot in slots if rng.random() < 0.5])
+        self._names: dict[tuple[int, str], dv.Names] = {}
+        for state in range(3):
+            for slot in slots:
+                number = rng.randrange(1, len(texts[slot]) + 1)
+                others = rng.random() < 0.3
+                some = rng.sample(texts[slot], number - others)
+                self._names[state, slot] = dv.Names(some, others=others)
         self._salt = rng.randrange(100)
 
     def start(self) -> Hashable:
         return 0
 
-    def names(self, state: int, slot: str) -> list[str]:
+    def names(self, state: int, slot: str) -> dv.Names:
         return self._names[state, slot]
 
     def read(self, state: int, slot: str, text: str) -> int:
@@ -116,6 +122,8 @@ class Comparison:
             matcher, text = todo.pop()
             allowed = set(matcher.allowed_tokens().tolist())
             assert (len(self.words) in allowed) == (text in self.members) == matcher.is_accepting, text
+            resumed = self.constraint.resume(matcher.to_bytes())
+            assert set(resumed.allowed_tokens().tolist()) == allowed, text
             for token, word in enumerate(self.words):
                 longer = text + word
                 assert matcher.allows(token) == (token in allowed), (text, word)
@@ -322,6 +330,77 @@ def test_threads_share_what_a_meaning_has_answered() -> None:
     alone = [text(seed) for seed in range(16)]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(text, range(16))) == alone
+
+
+def test_a_state_travels_in_the_middle_of_a_name() -> None:
+    constraint = dv.compile(colors(), BYTES)
+    matcher = constraint.matcher()
+    matcher.advance_bytes(b"red, gr")
+    data = matcher.to_bytes()
+    for each in (matcher, constraint.resume(data), dv.compile(colors(), BYTES).resume(data)):
+        with pytest.raises(dv.TokenRejectedError):
+            each.advance_bytes(b"een, red;")
+        each.advance_bytes(b"een, blue")
+        assert each.is_accepting
+
+
+def test_states_that_are_no_plain_values_stay() -> None:
+    class Of(Once):
+        def start(self) -> Hashable:
+            return Fraction(1, 2)
+
+        def names(self, state: object, slot: str) -> frozenset[str]:
+            return frozenset({"red"})
+
+        def read(self, state: object, slot: str, text: str) -> Hashable:
+            return state  # type: ignore[return-value]
+
+    matcher = dv.compile(dv.Grammar.from_lark(COLORS).with_meaning(Of()), BYTES).matcher()
+    with pytest.raises(dv.UnsupportedFeatureError, match="of the type Fraction"):
+        matcher.to_bytes()
+
+
+@pytest.mark.parametrize("value", [None, True, 3, 1.5, "\ud800é", b"\0\xff", (), (1, ("a", frozenset({(2,), "b"})))])
+def test_plain_values(value: Hashable) -> None:
+    assert unpacked(packed(value)) == value
+
+
+@pytest.mark.parametrize("data", [b"{", b"\xff", b'{"b":1}', b'{"s":[[]],"b":""}', b"{}", b"[" * 100_000, b'{"b":"x"}'])
+def test_other_bytes_are_no_plain_values(data: bytes) -> None:
+    with pytest.raises(dv.ArtifactError, match="malformed"):
+        unpacked(data)
+
+
+def test_states_that_nobody_is_at_are_forgotten() -> None:
+    class Value:
+        """Equal if it is the same; counted while something refers to it."""
+
+    alive = weakref.WeakSet[Value]()
+
+    class Endless(Meaning):
+        slots = ("NAME",)
+
+        def start(self) -> Hashable:
+            return Value()
+
+        def read(self, state: object, slot: str, text: str) -> Hashable:
+            alive.add(value := Value())
+            return value
+
+    constraint = dv.compile(
+        dv.Grammar.from_lark('start: NAME ("," NAME)*\nNAME: /[a-z]+/').with_meaning(Endless()), BYTES
+    )
+    first = constraint.matcher()
+    first.advance_bytes(b"a,b,")
+    kept = len(alive)
+    rng = random.Random(0)
+    for _ in range(300):
+        matcher = constraint.matcher()
+        for _ in range(20):
+            matcher.advance_bytes(bytes(rng.choices(range(97, 123), k=30)) + b",")
+    assert kept < len(alive) < 5_000
+    first.advance_bytes(b"c,d")
+    assert first.is_accepting
 
 
 def test_check_meaning_finds_broken_promises() -> None:

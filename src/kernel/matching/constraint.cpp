@@ -80,8 +80,9 @@ bool Constraint::is_always_alive(LexState first) {
 // SAFETY: names are asked for while the constraint is made.
 void Constraint::begin_names() {
     if (access_.lexer().policy() != Policy::kScannerless && !is_always_alive(initial_[0].lex))
-        throw Unsupported("meaning", "under longest match, a grammar whose lexemes can run together has no slots: whether a text can be "
-                                     "completed would depend on the names");
+        throw Unsupported("meaning",
+                          "under longest match, a grammar whose lexemes can run together has no slots: whether a text can be "
+                          "completed would depend on the names");
     initial_[0].meaning = slots_.start();
     const Parse first = initial_[0];
     lexemes_.names(first, first.lex, [&](Parse name) { initial_.push_back(std::move(name)); });

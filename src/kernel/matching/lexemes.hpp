@@ -35,9 +35,10 @@ class Lexemes {
     bool may_be_wanted(const Parse& t);
     // One byte further in a name; false: there is none, or the terminal has no such text.
     bool step_name(Parse& t, uint8_t byte);
-    // Calls visit(stack, environment, meaning, obligations) for each way in which the name in progress may have ended. `at_end`: with the text.
+    // Calls visit(stack, environment, meaning, obligations) for each way in which the name in progress may have ended. `at_end`: with the text; `before`:
+    // and that byte follows.
     template <class Visit>
-    void each_end_of_name(const Parse& t, bool at_end, Visit visit);
+    void each_end_of_name(const Parse& t, bool at_end, Visit visit, std::optional<uint8_t> before = {});
     // The state before a lexeme of what a stack accepts, under obligations.
     LexState start(AcceptSet accept_set, Obligations obligations);
     // ... and the environment allows; `in_order`: keys of objects come in the order of the schema's text.
@@ -107,7 +108,7 @@ void Lexemes::names(const Parse& t, LexState plain, Begin begin) {
 }
 
 template <class Visit>
-void Lexemes::each_end_of_name(const Parse& t, bool at_end, Visit visit) {
+void Lexemes::each_end_of_name(const Parse& t, bool at_end, Visit visit, std::optional<uint8_t> before) {
     if (!engine_.slots.is_name(t.slot)) return;
     const Symbol slot = engine_.slots.symbol(t.slot);
     Lexer& lexer = engine_.access.lexer();
@@ -117,6 +118,7 @@ void Lexemes::each_end_of_name(const Parse& t, bool at_end, Visit visit) {
                             engine_.terminals.base(e.terminal) == engine_.terminals.base(engine_.terminals.to_lexer(slot));
         if (!is_its) continue;
         if (at_end && !scannerless_ && !lexer.obligations_hold_at_end(e.obligations)) continue;
+        if (before && lexer.step_obligations(e.obligations, *before) == Lexer::kViolated) continue;
         const Meaning::State meaning = engine_.slots.read(t.meaning, t.slot);
         if (meaning == Meaning::kNone) return;
         const After next = after(slot, t.stack, t.environment, at_end);

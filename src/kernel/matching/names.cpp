@@ -27,7 +27,8 @@ const std::vector<uint32_t>& Names::tokens(const Parse& name, const EmbeddedText
         runs_.each_node_below(
             behind(ended), trie, {node}, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
             [&](uint32_t below, const Runs::Decoded&) {
-                tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[below], trie.tokens.begin() + trie.token_begin[below + 1]);
+                tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[below],
+                              trie.tokens.begin() + trie.token_begin[below + 1]);
             });
     }
     std::sort(tokens.begin(), tokens.end());
@@ -58,6 +59,16 @@ const Names::Inside& Names::inside(const Parse& name, const EmbeddedText::Nodes&
     return (inside_[std::move(key)] = {nodes, std::move(found)}).value;
 }
 
+// PERF: letters go on with a name, and of any text each one would be asked about: 40,000 calls of Python's for llama-3.
+bool Names::may_end_within(uint32_t node, const Parse& name) {
+    const Trie& trie = vocabulary_.trie;
+    Lexer& lexer = engine_.access.lexer();
+    for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer.exits(name.lex)))
+        for (uint32_t child = node + 1; child < trie.end[node]; child = trie.end[child])
+            if (lexer.step_obligations(e.obligations, trie.byte[child]) != Lexer::kViolated) return true;
+    return false;
+}
+
 void Names::walk(uint32_t node, const Parse& name, Inside& inside) {
     const Trie& trie = vocabulary_.trie;
     const uint32_t end = node == Runs::kRoot ? trie.size() : trie.end[node];
@@ -67,7 +78,7 @@ void Names::walk(uint32_t node, const Parse& name, Inside& inside) {
         if (!lexemes_.step_name(further, trie.byte[child])) continue;
         for (uint32_t k = trie.token_begin[child]; k < trie.token_begin[child + 1]; k++) inside.tokens.push_back(trie.tokens[k]);
         if (trie.end[child] > child + 1) {
-            if (engine_.slots.is_name(further.slot)) inside.ends.emplace_back(child, further);
+            if (engine_.slots.is_name(further.slot) && may_end_within(child, further)) inside.ends.emplace_back(child, further);
             walk(child, further, inside);
         }
     }

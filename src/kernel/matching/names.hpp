@@ -36,6 +36,7 @@ class Names {
     };
     const Inside& inside(const Parse& name, const EmbeddedText::Nodes& nodes);
     void walk(uint32_t node, const Parse& name, Inside& inside);
+    bool may_end_within(uint32_t node, const Parse& name);
 
     const Engine engine_;
     Lexemes& lexemes_;

@@ -1,6 +1,7 @@
 #include "matching/slots.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "support/task.hpp"
 
@@ -26,6 +27,7 @@ Slots::Place Slots::intern(At at) {
 
 Slots::Place Slots::begin(Meaning::State state, Symbol slot) {
     if (state == Meaning::kNone) return kNone;
+    state = settled(state);
     const uint64_t key = pack(state, slot);
     if (const Place* known = begun_.find(key)) return *known;
     work(kCall);
@@ -42,11 +44,25 @@ Slots::Place Slots::step(Place place, uint8_t byte) {
 }
 
 Meaning::State Slots::read(Meaning::State state, Place name) {
+    if (!is_free_[places_[name].slot]) return read_now(settled(state), name);
+    const uint64_t key = pack(state, name);
+    if (const Meaning::State* known = owed_numbers_.find(key)) return *known;
+    owed_.emplace_back(state, name);
+    return owed_numbers_[key] = kOwed | Meaning::State(owed_.size() - 1);
+}
+
+Meaning::State Slots::read_now(Meaning::State state, Place name) {
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = read_.find(key)) return *known;
     work(kCall);
     const Meaning::State next = meaning_->read(state, places_[name].slot, places_[name].text);
     return read_[key] = next;
+}
+
+Meaning::State Slots::settled(Meaning::State state) {
+    if (!(state & kOwed)) return state;
+    const auto [before, name] = owed_[state & ~kOwed];
+    return read_now(settled(before), name);
 }
 
 void Slots::finish_collection() {
@@ -61,16 +77,23 @@ void Slots::finish_collection() {
         free_.push_back(place);
         known = numbers_.erase(known);
     }
+    owed_numbers_ = {};
+    for (size_t i = 0; i < owed_.size(); i++)
+        if (marked_.first.count(kOwed | Meaning::State(i)))
+            owed_numbers_[pack(owed_[i].first, owed_[i].second)] = kOwed | Meaning::State(i);
     num_places_ = numbers_.size();
     collect_at_ = std::max(kCollectAt, 2 * num_places_);
-    meaning_->keep({marked_.first.begin(), marked_.first.end()});
+    std::vector<Meaning::State> states;
+    std::copy_if(marked_.first.begin(), marked_.first.end(), std::back_inserter(states), [](Meaning::State s) { return !(s & kOwed); });
+    meaning_->keep(states);
     marked_ = {};
 }
 
 bool Slots::may_end(Meaning::State state) {
     if (!active() || state == Meaning::kNone) return true;  // nothing of it is known: what is asked is of all texts
     if (const char* known = may_end_.find(state)) return *known;
-    const bool may = meaning_->may_end(state);
+    work(kCall);
+    const bool may = meaning_->may_end(settled(state));
     may_end_[state] = char(may);
     return may;
 }

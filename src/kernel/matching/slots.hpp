@@ -7,6 +7,7 @@
 // What was read is a state of the meaning. It belongs to the parse, as columns and tallies do, and no mask of a parse depends on it but by the names.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,6 +44,7 @@ class Meaning {
     virtual State start() = 0;
     virtual NameSetRef names(State state, Symbol slot) = 0;  // null: none
     virtual State read(State state, Symbol slot, std::string_view text) = 0;
+    virtual bool is_free(Symbol slot) = 0;  // read() takes all names that there are
     virtual bool may_end(State state) = 0;
     virtual uint32_t longest() = 0;  // bytes of a name
     // A state as bytes, and the state of bytes that somebody else may have written.
@@ -60,7 +62,11 @@ class Slots {
 
     template <class All>
     Slots(std::shared_ptr<Meaning> meaning, const All& slots) : meaning_(std::move(meaning)) {
-        for (const auto& slot : slots) symbols_.push_back(slot.symbol);
+        for (const auto& slot : slots) {
+            symbols_.push_back(slot.symbol);
+            is_free_.resize(std::max<size_t>(is_free_.size(), slot.symbol + 1));
+            is_free_[slot.symbol] = meaning_->is_free(slot.symbol);
+        }
     }
 
     bool active() const { return meaning_ != nullptr; }
@@ -74,17 +80,22 @@ class Slots {
     uint32_t longest() { return meaning_->longest(); }
     bool is_name(Place place) const { return places_[place].names->is_name(places_[place].node); }
     // Behind a name. kNone: it is not allowed.
+    //
+    // PERF: behind a free name it is asked for when somebody needs it: any text may stand for an alias, and of tokens that end one there are thousands.
     Meaning::State read(Meaning::State state, Place name);
     bool may_end(Meaning::State state);
 
-    std::string written(Meaning::State state) { return meaning_->written(state); }
+    std::string written(Meaning::State state) { return meaning_->written(settled(state)); }
     Meaning::State restored(std::string_view bytes) { return meaning_->restored(bytes); }
     const std::string& text(Place place) const { return places_[place].text; }
 
     // As Tallies: places and states that nobody is at are forgotten.
     bool wants_collection() const { return num_places_ > collect_at_; }
     void begin_collection() { marked_ = {{}, {}}; }
-    void mark(Meaning::State state, Place place) { marked_.first.insert(state), marked_.second.insert(place); }
+    void mark(Meaning::State state, Place place) {
+        marked_.first.insert(state), marked_.second.insert(place);
+        if (state & kOwed) mark(owed_[state & ~kOwed].first, owed_[state & ~kOwed].second);
+    }
     void finish_collection();
 
   private:
@@ -95,6 +106,10 @@ class Slots {
         std::string text;
     };
     Place intern(At at);
+    // A state that Python has, for one that was not asked for yet.
+    static constexpr Meaning::State kOwed = 1u << 31;
+    Meaning::State settled(Meaning::State state);
+    Meaning::State read_now(Meaning::State state, Place name);
 
     const std::shared_ptr<Meaning> meaning_;
     std::vector<Symbol> symbols_;
@@ -106,9 +121,12 @@ class Slots {
     std::pair<std::unordered_set<Meaning::State>, std::unordered_set<Place>> marked_;
     std::unordered_map<std::string, Place> numbers_;  // by slot, names and text
     // What was asked of the meaning. PERF: a call into Python takes a microsecond and more, and the interpreter's lock.
-    FlatMap<Place> begun_;  // by state and slot
+    FlatMap<Place> begun_;          // by state and slot
     FlatMap<Meaning::State> read_;  // by state and place
     FlatMap<char> may_end_;
+    std::vector<char> is_free_;  // by symbol
+    std::vector<std::pair<Meaning::State, Place>> owed_;
+    FlatMap<Meaning::State> owed_numbers_;  // by state and place
 };
 
 }  // namespace derivable

@@ -26,8 +26,8 @@ void Stepper::add(Parses& to, Parse t, const Keep& keep, Shared& shared) {
     if (!sure && !lexemes_.alive(t)) return;
     if (t.writing && !keep(t)) return;
     for (Parse& other : to) {
-        if (other.lex != t.lex || other.environment != t.environment || other.embedded != t.embedded ||
-            other.meaning != t.meaning || other.slot != t.slot || !other.wrote_as(t))
+        if (other.lex != t.lex || other.environment != t.environment || other.embedded != t.embedded || other.meaning != t.meaning ||
+            other.slot != t.slot || !other.wrote_as(t))
             continue;
         if (other.ground != t.ground && (other.stack == t.stack || scannerless_)) other.ground = kNoNode;
         if (other.stack == t.stack) {
@@ -65,8 +65,8 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
     Indentations& indentations = engine_.environments.indentations;
     Shared stayed, left;
     // A byte further in a lexeme that may still be a newline, or in any other.
-    auto add_to = [&](Parses& to, LexState lex, Frontier stack, Environment environment, WritingRef writing, NodeId ground,
-                      uint32_t tokens, Meaning::State meaning) {
+    auto add_to = [&](Parses& to, LexState lex, Frontier stack, Environment environment, WritingRef writing, NodeId ground, uint32_t tokens,
+                      Meaning::State meaning) {
         if (lex == kNoState) return;
         environment = lexemes_.environment_in(lex, environment, byte);
         if (writing && !Writing::step(writing, byte)) return;
@@ -140,11 +140,14 @@ void Stepper::step_name(const Parse& t, uint8_t byte, Parses& stays, Parses* lea
     Parse further = t;
     if (lexemes_.step_name(further, byte)) add(stays, std::move(further), keep);
     if (!leaves) return;
-    lexemes_.each_end_of_name(t, false, [&](Frontier f, Environment environment, Meaning::State meaning, Obligations obligations) {
-        Parse behind{kNoState, f, environment};
-        behind.meaning = meaning;
-        begin(behind, obligations, byte, true, *leaves, keep);
-    });
+    lexemes_.each_end_of_name(
+        t, false,
+        [&](Frontier f, Environment environment, Meaning::State meaning, Obligations obligations) {
+            Parse behind{kNoState, f, environment};
+            behind.meaning = meaning;
+            begin(behind, obligations, byte, true, *leaves, keep);
+        },
+        byte);
 }
 
 // Over the borders of inner texts, and within them: what goes on, what begins with the byte, and what has ended before it.

@@ -82,9 +82,9 @@ class Terminals {
         return known == bases_.end() ? kEnd : known->second;
     }
     bool is_slot(Symbol s) const { return !slots_.empty() && slots_.count(s) != 0; }
-    // Some symbol of a terminal of the lexer.
+    // Some symbol whose terminal of the lexer it is.
     Symbol symbol(TerminalId terminal) const {
-        if (const Symbols all = of(terminal); all.begin() != all.end()) return *all.begin();
+        if (slots_.empty()) return *of(terminal).begin();
         return Symbol(std::find(to_lexer_.begin() + 1, to_lexer_.end(), terminal) - to_lexer_.begin());
     }
     // The symbols of a terminal of the lexer (none if it is another grammar's).

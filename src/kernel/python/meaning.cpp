@@ -24,9 +24,12 @@ namespace {
 // Sorted texts: a node is those that begin alike, as far as that is read.
 class SortedNames final : public NameSet {
   public:
-    explicit SortedNames(std::vector<std::string> sorted) : names_(std::move(sorted)) { nodes_.push_back({0, uint32_t(names_.size()), 0}); }
+    SortedNames(std::vector<std::string> sorted, bool ignores_case) : names_(std::move(sorted)), ignores_case_(ignores_case) {
+        nodes_.push_back({0, uint32_t(names_.size()), 0});
+    }
 
     Node step(Node node, uint8_t byte) override {
+        if (ignores_case_ && byte >= 'A' && byte <= 'Z') byte = uint8_t(byte - 'A' + 'a');
         const uint64_t key = pack(node, byte);
         if (const Node* known = steps_.find(key)) return *known;
         const Range at = nodes_[node];
@@ -40,7 +43,9 @@ class SortedNames final : public NameSet {
         }
         return steps_[key] = next;
     }
-    bool is_name(Node node) override { return nodes_[node].begin < nodes_[node].end && names_[nodes_[node].begin].size() == nodes_[node].depth; }
+    bool is_name(Node node) override {
+        return nodes_[node].begin < nodes_[node].end && names_[nodes_[node].begin].size() == nodes_[node].depth;
+    }
     std::vector<std::string> rests(Node node, size_t most) override {
         const Range at = nodes_[node];
         std::vector<std::pair<size_t, uint32_t>> lengths;
@@ -57,16 +62,25 @@ class SortedNames final : public NameSet {
         uint32_t begin, end, depth;
     };
     const std::vector<std::string> names_;
+    const bool ignores_case_;
     std::vector<Range> nodes_;
     FlatMap<Node> steps_;
 };
 
-// Any text that the terminal has.
-class AnyName final : public NameSet {
+// Any text that the terminal has, but some.
+class OtherNames final : public NameSet {
   public:
-    Node step(Node, uint8_t) override { return kRoot; }
-    bool is_name(Node) override { return true; }
+    explicit OtherNames(NameSetRef but) : but_(std::move(but)) {}
+    Node step(Node node, uint8_t byte) override {
+        const Node next = node == kOther ? kNowhere : but_->step(node, byte);
+        return next == kNowhere ? kOther : next;
+    }
+    bool is_name(Node node) override { return node == kOther || !but_->is_name(node); }
     std::vector<std::string> rests(Node, size_t) override { return {}; }
+
+  private:
+    static constexpr Node kOther = kNowhere - 1;  // none of them begins so
+    const NameSetRef but_;
 };
 
 class PyMeaning final : public Meaning {
@@ -99,6 +113,9 @@ class PyMeaning final : public Meaning {
     State read(State state, Symbol slot, std::string_view text) override {
         return asked([&] { return nb::cast<State>(source_.attr("read")(state, slot, nb::bytes(text.data(), text.size()))); });
     }
+    bool is_free(Symbol slot) override {
+        return asked([&] { return nb::cast<bool>(source_.attr("is_free")(slot)); });
+    }
     uint32_t longest() override {
         return asked([&] { return nb::cast<uint32_t>(source_.attr("longest")); });
     }
@@ -130,14 +147,17 @@ void bind_names(nb::module_& m) {
     nb::class_<NameSet>(m, "NameSet", "Names that may stand in a slot.")
         .def_static(
             "of",
-            [](std::vector<std::string> names) -> NameSetRef {
+            [](std::vector<std::string> names, bool ignores_case) -> NameSetRef {
                 std::sort(names.begin(), names.end());
                 names.erase(std::unique(names.begin(), names.end()), names.end());
                 if (!names.empty() && names[0].empty()) names.erase(names.begin());
-                return std::make_shared<SortedNames>(std::move(names));
+                return std::make_shared<SortedNames>(std::move(names), ignores_case);
             },
-            nb::arg("names"), "These, but the empty one, which is no lexeme.")
-        .def_static("any", []() -> NameSetRef { return std::make_shared<AnyName>(); }, "Any text that the terminal of the slot has.");
+            nb::arg("names"), nb::arg("ignores_case"),
+            "These, but the empty one, which is no lexeme. `ignores_case`: of ASCII letters; then they are given in small ones.")
+        .def_static(
+            "but", [](NameSetRef names) -> NameSetRef { return std::make_shared<OtherNames>(std::move(names)); }, nb::arg("names"),
+            "Any text that the terminal of the slot has, but these.");
 }
 
 }  // namespace derivable
