@@ -91,8 +91,8 @@ class Meaning:
     Attributes:
         slots: names of terminals of the grammar, or of rules that are one terminal or a choice of some. Their lexemes
             are names.
-        free: slots in which `read` takes any name that `names` has. It is asked when what is behind such a name matters,
-            which is what makes slots cheap in which any text may stand.
+        free: slots in which `read` takes any name that `names` has. It is asked when what is behind such a name
+            matters, which is what makes slots cheap in which any text may stand.
         longest: bytes of a name, at most. How many tokens complete a text is reckoned with it (`max_tokens`).
 
     Example:
