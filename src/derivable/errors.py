@@ -95,6 +95,16 @@ class GrammarError(DerivableError):
         self.hint = hint
         super().__init__(_display(problem, source, span, hint))
 
+    def of_rest(self, begin: int, hint: str | None = None) -> GrammarError:
+        """The same error about `source` from a place on, for a text that was read behind another one. `hint` replaces
+        what it advises."""
+        source, span = self.source, self.span
+        self.source = None if source is None else source[begin:]
+        self.span = None if span is None or span[0] < begin else (span[0] - begin, span[1] - begin)
+        self.hint = hint or self.hint
+        self.args = (_display(self.problem, self.source, self.span, self.hint), *self.args[1:])
+        return self
+
 
 class GrammarSyntaxError(GrammarError):
     """The text of a grammar or pattern cannot be parsed; the message shows the place with a caret."""

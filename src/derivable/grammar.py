@@ -365,26 +365,31 @@ class Grammar(Combining):
         return Grammar.of(grammar_of_free_text(until, most))
 
     @staticmethod
-    def builtin(name: str, *, version: str | None = None) -> Grammar:
+    def builtin(name: str, *, version: str | None = None, extend: str = "", limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """A grammar that comes with the library; `docs/library.md` describes each. Cost: 20 to 150 ms (Python), once.
 
         Args:
             name: of the language.
             version: of Python. In the fields of format strings `"3.12"` allows the quotation marks around them,
                 `"3.11"` neither these nor the end of a line, and `None` no such marks, but the end of a line.
+            extend: in Lark's notation, read behind the grammar: `%override rule: ...`, `%extend rule: ...`, new rules.
+            limits: bounds on both together.
 
         Raises:
-            GrammarError: there is none of that name or version; the message lists them.
+            GrammarError: there is none of that name or version (the message lists them), or as for `from_lark`.
 
         Example:
-            >>> Grammar.builtin("json").lexing
+            >>> Grammar.builtin("sql", extend="%override start: select").lexing
             'longest'
         """
-        from .frontends.builtin import builtin_grammar
+        from .frontends.builtin import builtin_grammar, extended_grammar
 
-        texts(name=name)
+        texts(name=name, extend=extend)
         if version is not None:
             texts(version=version)
+        if extend:
+            key = ("builtin", name, version, extend, limits)
+            return _remembered(key, lambda: extended_grammar(name, version, extend, limits))
         return _remembered(("builtin", name, version), lambda: builtin_grammar(name, version))
 
     @staticmethod

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from ..errors import GrammarError
 from ..expr import NOTHING
+from ..limits import Limits
 from ..rules import Indentation, Lexing, Rules, Terminal
 from .lark import grammar_from_lark
 from .python_formats import with_format_strings
 from .yaml_columns import with_columns
 
-__all__ = ["BUILTIN", "builtin_grammar"]
+__all__ = ["BUILTIN", "builtin_grammar", "extended_grammar"]
 
 _FOLDER = Path(__file__).parent.parent / "library"
 
 _BETWEEN = "=====\n"
 """Stands between two samples."""
+
+_DEFAULTS = Limits()
 
 BUILTIN: dict[str, Lexing] = {
     "java": "longest",
@@ -65,26 +70,71 @@ def builtin_grammar(name: str, version: str | None = None) -> Rules:
     Raises:
         GrammarError: there is none of that name, or version.
     """
+    text = _text(name)
+    grammar = _read(name, text, version)
+    samples = _FOLDER / "samples" / f"{name}.txt"
+    if not samples.exists():
+        return grammar
+    return replace(grammar, samples=tuple(samples.read_text(encoding="utf-8").split(_BETWEEN)))
+
+
+def extended_grammar(name: str, version: str | None, extend: str, limits: Limits) -> Rules:
+    """A built-in grammar, changed by text in Lark's notation that is read behind its own.
+
+    Args:
+        name, version: as for `builtin_grammar`.
+        extend: ``%override rule: ...``, ``%extend rule: ...``, and rules and terminals of its own.
+        limits: bounds on both texts together.
+
+    Raises:
+        GrammarError: as `builtin_grammar` and `grammar_from_lark` do; places are those in `extend`.
+    """
+    begin = f"{_text(name)}\n"
+    try:
+        return _read(name, begin + extend, version, limits)
+    except GrammarError as error:
+        raise error.of_rest(len(begin), _advice(error.problem, name, begin)) from None
+
+
+def _advice(problem: str, name: str, text: str) -> str | None:
+    """What to do about mistakes that only those make who change a grammar."""
+    again = re.search(r"'(\w+)' defined more than once", problem)
+    if again:
+        return (
+            f"The grammar {name} has it. Write `%override {again[1]}: ...`, or `%extend {again[1]}: ...` to add to it."
+        )
+    missing = re.search(r"(?:Cannot override a nonexisting|Can't extend) \w+ (\w+)", problem)
+    if missing is None:
+        return None
+    known = re.findall(r"^(\w+)(?:\.\d+)?(?:\{[^}]*\})?:", text, re.MULTILINE)
+    close = get_close_matches(missing[1], known, 4, 0.5) or known[:8]
+    return f"The grammar {name} has no {missing[1]}, but {', '.join(close)}; its text is {_FOLDER / f'{name}.lark'}."
+
+
+def _text(name: str) -> str:
     if name not in BUILTIN:
         raise GrammarError(
             f"there is no built-in grammar {name!r}",
             hint=f"Use one of {', '.join(BUILTIN)}, or load your own with Grammar.from_lark or Grammar.from_gbnf.",
         )
+    return (_FOLDER / f"{name}.lark").read_text(encoding="utf-8")
+
+
+def _read(name: str, text: str, version: str | None, limits: Limits = _DEFAULTS) -> Rules:
+    """A text of a built-in grammar, and what is not Lark's notation in it."""
     if version is not None and (name != "python" or version not in PYTHON_VERSIONS):
         known = f"Use one of {', '.join(PYTHON_VERSIONS)}." if name == "python" else "Only python has versions."
         raise GrammarError(f"there is no version {version!r:.80} of the built-in grammar {name!r}", hint=known)
     grammar = grammar_from_lark(
-        (_FOLDER / f"{name}.lark").read_text(encoding="utf-8"),
+        text,
         lexing=BUILTIN[name],
         import_paths=[str(_FOLDER)],
         indentation=_INDENTATION.get(name),
         declared=_DECLARED.get(name),
+        limits=limits,
     )
     if name == "python":
         grammar = with_format_strings(grammar, nests=version == "3.12", one_line=version == "3.11")
     if name == "yaml":
         grammar = with_columns(grammar)
-    samples = _FOLDER / "samples" / f"{name}.txt"
-    if not samples.exists():
-        return grammar
-    return replace(grammar, samples=tuple(samples.read_text(encoding="utf-8").split(_BETWEEN)))
+    return grammar

@@ -207,7 +207,8 @@ def with_format_strings(python: Rules, *, nests: bool = False, one_line: bool = 
     made = _Formats(python, nests, one_line)
     blocks = python.indentation
     assert blocks is not None
-    made.rules["_format"] = made.formats(_Place())
+    if "_format" in python.rules:  # a grammar that was changed may have no format strings
+        made.rules["_format"] = made.formats(_Place())
     if not one_line:
         rules = made.rules
         blocks = replace(blocks, brackets=(*blocks.brackets, *zip(made.opening, made.closing)))
@@ -220,6 +221,7 @@ def with_format_strings(python: Rules, *, nests: bool = False, one_line: bool = 
     rules = _reachable(rules, python.start)
     used = {ref.name for expr in rules.values() for ref in refs(expr)} | {*python.ignore}
     terminals = {name: each for name, each in made.terminals.items() if name in used}
+    blocks = replace(blocks, brackets=tuple([pair for pair in blocks.brackets if used.issuperset(pair)]))
     shapes = {name: each for name, each in made.shapes.items() if name in rules}
     # What ends a piece early is a form feed (see `_BANNED`), and where one may stand a blank may. So where texts are
     # encoded in a way that has no form feeds, dead ends are still found with them.
