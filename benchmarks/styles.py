@@ -75,8 +75,8 @@ def main() -> None:
     found = []
     for text in texts:
         ids = tokenizer.encode(text, add_special_tokens=False).ids
-        each = [follow(constraint, ids) for constraint in constraints.values()]
-        if all(each):
+        each = [done for constraint in constraints.values() if (done := follow(constraint, ids)) is not None]
+        if len(each) == len(constraints):
             found.append((len(ids), len(text.encode()), each))
     print(f"`python {' '.join(sys.argv)}`, {date.today()}, {platform.machine()}, Python {platform.python_version()}\n")
     tokens, size = sum(n for n, _, _ in found), sum(size for _, size, _ in found)

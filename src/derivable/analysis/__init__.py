@@ -4,7 +4,7 @@ as data.
 - Willard & Louf 2023: `find_sub_sequences`, `map_states_to_vocabulary`, `scan`, `stack_preimages`
 - Beurer-Kellner et al. 2024 (DOMINO): `subterminal_tree`
 - Tran-Thien 2025 (streamlining): `is_never_legal`, `is_always_legal`, `are_jointly_legal`,
-  `interchangeable_terminals`, `MaskStore`
+  `interchangeable_terminals`, `MaskStore`, `StoreLoop`
 - Park et al. 2025 (GreatGramma): `LexingTransducer`, `DetokenizingTransducer`, `SpannerTable`, `StackFree`,
   `MaximalMunch`
 
@@ -27,6 +27,7 @@ from .sequences import SequenceParser
 from .spanner_table import DetokenizingTransducer, LexingTransducer, SpannerTable
 from .stack_free import LrAutomaton, StackFree
 from .state_index import StateIndex, find_sub_sequences, map_states_to_vocabulary, scan, stack_preimages
+from .store_loop import StoreLoop, StoreLoopMatcher
 from .subterminals import Subterminal, SubterminalTree, subterminal_tree
 from .terminals import TerminalGrammar, terminal_grammar
 
@@ -48,6 +49,8 @@ __all__ = [
     "SpannerTable",
     "StackFree",
     "StateIndex",
+    "StoreLoop",
+    "StoreLoopMatcher",
     "Streamlined",
     "Subterminal",
     "SubterminalTree",

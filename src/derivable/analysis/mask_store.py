@@ -9,8 +9,6 @@ one answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,61 +17,13 @@ from ..constraint import Constraint
 from ..grammar import Grammar
 from ..limits import Limits
 from ..lowering import Lowered, lower
+from ..support.arguments import integer
 from ..vocabulary import Vocabulary
-from .legality import Verdict, agreement, interchangeable_terminals, judge
 from .scanner import DEAD, Scanner, Tokens
+from .streamlining import STEPS, Chosen, Row, Sequence, Streamlined, Streamlining
 from .terminals import TerminalGrammar
 
 __all__ = ["STEPS", "MaskStore", "Row", "Streamlined"]
-
-Sequence = tuple[int, ...]
-
-STEPS = (
-    "mask store",
-    "1 interchangeable terminals",
-    "2 direct successors",
-    "3 pairs",
-    "4 sequences",
-    "5 equivalent automata",
-)
-"""The store, and what is left of it after each step; the first four are the post's, in its order."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """What tokens do in one state of the scanner.
-
-    Attributes:
-        state: of `MaskStore.scanner`.
-        terminal: the one in progress; `None` at the beginning of a text, and where an ignored one is in progress.
-        at_start: nothing was read.
-        inside: rows of `Tokens` that end within the lexeme.
-        leaving: rows of `Tokens` that end it, and
-        profiles: for each what it adds, as a number of `MaskStore.profiles`.
-    """
-
-    state: int
-    terminal: int | None
-    at_start: bool
-    inside: NDArray[np.int32]
-    leaving: NDArray[np.int32]
-    profiles: NDArray[np.int32]
-
-
-@dataclass
-class Streamlined:
-    """A mask store after some steps.
-
-    Attributes:
-        counts: entries after each of `STEPS`, of all states.
-        per_state: the same for every state, int [states, steps].
-        representatives: for each state, each sequence of the store to the one that is asked for it: the empty one is
-            always legal, `None` stands for never legal.
-    """
-
-    counts: list[int]
-    per_state: NDArray[np.int64]
-    representatives: list[dict[Sequence, Sequence | None]] = field(repr=False)
 
 
 class MaskStore:
@@ -84,6 +34,8 @@ class MaskStore:
         vocabulary: the model's.
         optional_newlines: where blocks are told by indentation, newlines count nothing between brackets, which a
             scanner cannot see: each may then also be nothing. `False`, the default, counts as the post does.
+        history: how many terminals are known that were read last. 1, as in the post: the one in progress. 2: the one
+            before it, too, so that the NAME behind DEF is told from other names (`Streamlined.behind`).
 
     Attributes:
         terminals: the grammar of terminals.
@@ -95,11 +47,18 @@ class MaskStore:
     """
 
     def __init__(
-        self, grammar: Grammar | Constraint, vocabulary: Vocabulary, *, optional_newlines: bool = False
+        self,
+        grammar: Grammar | Constraint,
+        vocabulary: Vocabulary,
+        *,
+        optional_newlines: bool = False,
+        history: int = 1,
     ) -> None:
+        self.history = integer("history", history, 1, 2)
         lowered = grammar._lowered if isinstance(grammar, Constraint) else lower(grammar, Limits())
         self.terminals = TerminalGrammar.from_lowered(lowered)
         self.scanner = Scanner.of_lowered(lowered, "apart")
+        self._streamlining = Streamlining(self.terminals)  # it remembers what it has judged
         self.tokens = Tokens(vocabulary)
         dropped = {i for i, name in enumerate(self.terminals.terminals) if name in self.terminals.ignored}
         self._dropped = frozenset(dropped)
@@ -107,6 +66,7 @@ class MaskStore:
         self._optional = self._newline if optional_newlines else frozenset()
         self.profiles: list[frozenset[Sequence]] = []
         self._profile_numbers: dict[frozenset[Sequence], int] = {}
+        self._ways: dict[int, frozenset[tuple[int, Sequence]]] = {}
         self._of_rest: dict[bytes, frozenset[Sequence]] = {}
         self._profile_of = np.full(len(self.tokens.texts), -1, dtype=np.int32)
         states = self.scanner.all_states()
@@ -200,9 +160,10 @@ class MaskStore:
     def _row(self, state: int) -> Row:
         if state == 0:
             every = np.arange(len(self.tokens.ids), dtype=np.int32)
-            profiles = self._profiles_of(self.tokens.rests[:, 0])
+            rests = self.tokens.rests[:, 0]
+            profiles = self._profiles_of(rests)
             some = np.array([bool(profile) for profile in self.profiles], dtype=np.bool_)[profiles]
-            return Row(0, None, True, every[:0], every[some], profiles[some])
+            return Row(0, None, True, every[:0], every[some], profiles[some], rests[some])
         ((terminal, inner),) = self.scanner.members[state]
         table = self.scanner._tables[terminal]
         data, lengths, rests = self.tokens.data, self.tokens.lengths, self.tokens.rests
@@ -223,10 +184,19 @@ class MaskStore:
             alive, at_state = alive[~ended], at_state[~ended]
             if not len(alive):
                 break
-        rows, profiles = np.concatenate(leaving), self._profiles_of(np.concatenate(left))
+        rows, remaining = np.concatenate(leaving), np.concatenate(left)
+        profiles = self._profiles_of(remaining)
         some = np.array([bool(profile) for profile in self.profiles], dtype=np.bool_)[profiles]
         ignored = terminal in self._dropped or terminal in self._optional
-        return Row(state, None if ignored else terminal, False, np.concatenate(inside), rows[some], profiles[some])
+        return Row(
+            state,
+            None if ignored else terminal,
+            False,
+            np.concatenate(inside),
+            rows[some],
+            profiles[some],
+            remaining[some],
+        )
 
     def _profiles_of(self, rests: NDArray[np.int32]) -> NDArray[np.int32]:
         for rest in np.unique(rests[self._profile_of[rests] < 0]).tolist():
@@ -267,28 +237,61 @@ class MaskStore:
 
     # -- streamlining -------------------------------------------------------------------------------------------
 
-    def streamline(self, steps: int = len(STEPS) - 1) -> Streamlined:
-        """Takes steps in the post's order; what each does is said in `_Streamlining`.
+    def streamline(self, steps: int = len(STEPS) - 1, *, pairs: bool = True) -> Streamlined:
+        """Takes steps in the post's order; what each does is said in `Streamlining`.
 
         Args:
             steps: how many of `STEPS` after the store itself.
+            pairs: with a history of two terminals, count the entries behind all pairs. Else only those of one terminal
+                are, and what a text asks for is worked out where it asks.
 
-        Cost: seconds to a minute for a programming language; nearly all for judging sequences (steps 4 and 5).
+        Cost: seconds to a minute for a programming language; nearly all for judging sequences (steps 4 and 5). With a
+            history of two terminals as much again for each terminal that may come before another one.
         """
-        streamlining = _Streamlining(self.terminals)
+        streamlining = self._streamlining
         counts: list[list[int]] = []
-        chosen: list[dict[Sequence, Sequence | None]] = []
+        chosen: list[Chosen] = []
         for row in self.rows:
-            entries = self.entries(row)
-            current: dict[Sequence, Sequence | None] = {sequence: sequence for sequence in entries}
-            sizes = [len(entries)]
-            for step in streamlining.steps[:steps]:
-                current = step(row, current)
-                sizes.append(len({s for s in current.values() if s is not None}))
-            counts.append(sizes)
-            chosen.append(current)
+            found = streamlining.run(self.entries(row), row.before, steps)
+            chosen.append(found[-1])
+            behind = [found]
+            if self.history > 1 and pairs and row.terminal is not None:
+                earlier = streamlining.pairs_before(row.terminal)
+                behind = [streamlining.run(found[0], (x, row.terminal), steps) for x in earlier] or behind
+            counts.append([sum(_entries(each[step]) for each in behind) for step in range(len(found))])
         per_state = np.array(counts, dtype=np.int64).reshape(len(counts), -1)
-        return Streamlined([int(n) for n in per_state.sum(axis=0)], per_state, chosen)
+        return Streamlined(streamlining, steps, [int(n) for n in per_state.sum(axis=0)], per_state, chosen)
+
+    # -- how large it is ----------------------------------------------------------------------------------------
+
+    @property
+    def num_rows(self) -> int:
+        """The entries of all states: the rows of the post's ``mask_store``."""
+        return sum(len(self.entries(row)) for row in self.rows)
+
+    def moves(self, row: Row) -> int:
+        """How many ways all tokens have from a state: (token, state behind it, terminals added).
+
+        The sum over all states is the number of rows of the post's ``nfa_transition``. Cost: of a first call, seconds
+        for a programming language and 128,000 tokens.
+        """
+        ways = [self._ways_from_start(rest) for rest in row.rests.tolist()]
+        if len(np.unique(row.leaving)) == len(row.leaving):
+            return len(row.inside) + sum(map(len, ways))
+        by_token: dict[int, set[tuple[int, Sequence]]] = {}
+        for token, found in zip(row.leaving.tolist(), ways, strict=True):
+            by_token.setdefault(token, set()).update(found)
+        return len(row.inside) + sum(map(len, by_token.values()))
+
+    def _ways_from_start(self, rest: int) -> frozenset[tuple[int, Sequence]]:
+        known = self._ways.get(rest)
+        if known is None:
+            known = self._ways[rest] = frozenset(self._advance(0, self.tokens.texts[rest]))
+        return known
+
+
+def _entries(chosen: Chosen) -> int:
+    return len({s for s in chosen.values() if s is not None})
 
 
 def _indentation(lowered: Lowered) -> tuple[frozenset[int], dict[int, int]]:
@@ -297,92 +300,3 @@ def _indentation(lowered: Lowered) -> tuple[frozenset[int], dict[int, int]]:
         return frozenset(), {}
     newline, _, _, opening, closing, *_ = lowered.indentation
     return frozenset({newline - 1}), {s - 1: 1 for s in opening} | {s - 1: -1 for s in closing}
-
-
-class _Streamlining:
-    """The steps. Each takes, for one state, each sequence of the store to the one that is asked for it by now."""
-
-    def __init__(self, grammar: TerminalGrammar) -> None:
-        self.grammar = grammar
-        self._same = {
-            symbol: min(members)
-            for members in map(grammar.symbols, interchangeable_terminals(grammar))
-            for symbol in members
-        }
-        self._successors = {x: frozenset(following) for x, following in grammar.successors.items()}
-        self._begin = frozenset(grammar.begin)
-        self._verdicts: dict[tuple[Sequence, Sequence], Verdict] = {}
-        self._classes: dict[tuple[Sequence, frozenset[Sequence]], dict[Sequence, Sequence]] = {}
-        self.steps = (self.exchange, self.follow, self.pairs, self.whole, self.equivalent)
-
-    def _each(
-        self, current: dict[Sequence, Sequence | None], change: Callable[[Sequence], Sequence | None]
-    ) -> dict[Sequence, Sequence | None]:
-        changed = {s: change(s) for s in dict.fromkeys(current.values()) if s is not None}
-        return {sequence: None if asked is None else changed[asked] for sequence, asked in current.items()}
-
-    def exchange(self, row: Row, current: dict[Sequence, Sequence | None]) -> dict[Sequence, Sequence | None]:
-        """1: interchangeable terminals are one."""
-        return self._each(current, lambda s: tuple(self._same.get(symbol, symbol) for symbol in s))
-
-    def follow(self, row: Row, current: dict[Sequence, Sequence | None]) -> dict[Sequence, Sequence | None]:
-        """2: the direct-successor graph must allow each pair."""
-
-        def change(sequence: Sequence) -> Sequence | None:
-            if not sequence:
-                return sequence
-            if row.at_start and sequence[0] not in self._begin:
-                return None
-            if row.terminal is not None and sequence[0] not in self._successors.get(row.terminal, ()):
-                return None
-            allowed = all(b in self._successors.get(a, ()) for a, b in pairwise(sequence))
-            return sequence if allowed else None
-
-        return self._each(current, change)
-
-    def pairs(self, row: Row, current: dict[Sequence, Sequence | None]) -> dict[Sequence, Sequence | None]:
-        """3: pairs that are never legal go; what is always legal behind the terminal before it is that terminal's."""
-
-        def change(sequence: Sequence) -> Sequence | None:
-            before = () if row.terminal is None else (row.terminal,)
-            whole = before + sequence
-            if any(not self.verdict((a,), (b,)).accepted for a, b in pairwise(whole)):
-                return None
-            while len(whole) > max(len(before), 1) and not self.verdict(whole[-2:-1], whole[-1:]).refused:
-                whole = whole[:-1]
-            return whole[len(before) :]
-
-        return self._each(current, change)
-
-    def whole(self, row: Row, current: dict[Sequence, Sequence | None]) -> dict[Sequence, Sequence | None]:
-        """4: the same for whole sequences."""
-
-        def change(sequence: Sequence) -> Sequence | None:
-            if not sequence:
-                return sequence
-            if row.terminal is None and not row.at_start:  # the terminal before is not known
-                return sequence if len(sequence) < 2 or self.verdict(sequence[:1], sequence[1:]).accepted else None
-            before = () if row.terminal is None else (row.terminal,)
-            verdict = self.verdict(before, sequence)
-            return None if not verdict.accepted else sequence if verdict.refused else ()
-
-        return self._each(current, change)
-
-    def equivalent(self, row: Row, current: dict[Sequence, Sequence | None]) -> dict[Sequence, Sequence | None]:
-        """5: sequences whose automata over unknown stacks are equivalent are one (the post's future work)."""
-        if row.terminal is None and not row.at_start:
-            return current
-        before = () if row.terminal is None else (row.terminal,)
-        asked = frozenset(s for s in current.values() if s)
-        known = self._classes.get((before, asked))
-        if known is None:
-            ordered = sorted(asked, key=lambda s: (len(s), s))
-            known = {(): ()} | dict(agreement(self.grammar, before, ordered))
-            self._classes[before, asked] = known
-        return self._each(current, known.__getitem__)
-
-    def verdict(self, before: Sequence, sequence: Sequence) -> Verdict:
-        known = self._verdicts.get((before, sequence))
-        if known is None:
-            known = self._verdicts[before, sequence] = judge(self.grammar, before, sequence)
-        return known

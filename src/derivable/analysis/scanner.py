@@ -230,3 +230,9 @@ class Tokens:
         for row, (_, data) in enumerate(kept):
             self.rests[row, : len(data)] = [numbers.setdefault(data[at:], len(numbers)) for at in range(len(data))]
         self.texts = list(numbers)
+        self._row_of = {token_id: row for row, (token_id, _) in enumerate(kept)}
+
+    def text_of(self, token_id: int) -> bytes:
+        """The bytes of a token; none of one that is no text, or ends it."""
+        row = self._row_of.get(token_id)
+        return b"" if row is None else self.texts[self.rests[row, 0]]
