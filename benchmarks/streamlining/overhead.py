@@ -4,10 +4,9 @@
 
 Tran-Thien's post counts entries of the store and leaves the overhead open. The texts are the Python files of the
 running installation, tokenized as they are; the masks are those of his decoding loop (`derivable.analysis.StoreLoop`)
-with python.lark, at every so-many-th token. For each step, and for two terminals of history, it prints the mean and the
-99th percentile of a mask's time and of its questions, and beside them the kernel's mask of the same text. What masks are
-asked for again is not remembered by the loop, and is by the kernel: the kernel is timed when it meets a place first and
-with all that earlier texts left. All masks of the steps are compared.
+with python.lark, at every so-many-th token. For each step, and for two terminals of history, it prints mean and 99th
+percentile of a mask's time and of its questions, and beside them the kernel's mask of the same text. The loop remembers
+no mask, and the kernel does: it is timed with all that earlier texts left. All masks of the steps are compared.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ as data.
 - Beurer-Kellner et al. 2024 (DOMINO): `subterminal_tree`
 - Tran-Thien 2025 (streamlining): `is_never_legal`, `is_always_legal`, `are_jointly_legal`,
   `interchangeable_terminals`, `MaskStore`, `StoreLoop`
-- Park et al. 2025 (GreatGramma): `LexingTransducer`, `DetokenizingTransducer`, `SpannerTable`, `StackFree`,
-  `MaximalMunch`
+- Park et al. 2025 (GreatGramma): `LexingTransducer`, `DetokenizingTransducer`, `TokenTransducer`, `SpannerTable`,
+  `StackFree`, `ParserTables`, `MaximalMunch`
 
 And what a writer of a grammar wants to know (`derivable lint`): `ambiguity`, `Lexemes`.
 
@@ -21,15 +21,17 @@ from .legality import Verdict, are_jointly_legal, interchangeable_terminals, is_
 from .lexemes import Lexemes
 from .mask_store import STEPS, MaskStore, Streamlined
 from .maximal_munch import MaximalMunch, MaximalMunchMatcher
+from .parser_tables import LrStacks, ParserTables
 from .plain import Plain, PlainMatcher
 from .scanner import Scanner
 from .sequences import SequenceParser
-from .spanner_table import DetokenizingTransducer, LexingTransducer, SpannerTable
+from .spanner_table import SpannerTable
 from .stack_free import LrAutomaton, StackFree
 from .state_index import StateIndex, find_sub_sequences, map_states_to_vocabulary, scan, stack_preimages
 from .store_loop import StoreLoop, StoreLoopMatcher
 from .subterminals import Subterminal, SubterminalTree, subterminal_tree
 from .terminals import TerminalGrammar, terminal_grammar
+from .transducers import DetokenizingTransducer, LexingTransducer, TokenTransducer
 
 __all__ = [
     "STEPS",
@@ -39,9 +41,11 @@ __all__ = [
     "Lexemes",
     "LexingTransducer",
     "LrAutomaton",
+    "LrStacks",
     "MaskStore",
     "MaximalMunch",
     "MaximalMunchMatcher",
+    "ParserTables",
     "Plain",
     "PlainMatcher",
     "Scanner",
@@ -55,6 +59,7 @@ __all__ = [
     "Subterminal",
     "SubterminalTree",
     "TerminalGrammar",
+    "TokenTransducer",
     "Verdict",
     "ambiguity",
     "are_jointly_legal",

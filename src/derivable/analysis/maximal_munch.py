@@ -15,11 +15,11 @@ from ..errors import TokenRejectedError
 from ..grammar import Grammar
 from ..limits import Limits
 from ..lowering import lower
-from ..matcher import Matcher
 from ..vocabulary import Vocabulary
+from .parser_tables import LrStacks, ParserTables, Stack
 from .scanner import Scanner
-from .sequences import SequenceParser
 from .spanner_table import SpannerTable
+from .stack_free import LrAutomaton
 from .terminals import TerminalGrammar
 
 __all__ = ["MaximalMunch", "MaximalMunchMatcher"]
@@ -30,7 +30,8 @@ class MaximalMunch:
 
     Attributes:
         table: the inverse token spanner table.
-        parser: of the realizable sequences.
+        tables: what the parser says of it by its uppermost state: A, D and what is always rejected.
+        parser: with whole stacks, for what is left.
 
     Example:
         >>> import derivable as dv
@@ -49,60 +50,50 @@ class MaximalMunch:
         self.vocabulary = vocabulary
         self.terminals = TerminalGrammar.from_lowered(lowered)
         self.table = SpannerTable(Scanner.of_lowered(lowered, "together"), vocabulary)
-        self.parser = SequenceParser(self.terminals, {_asked(s) for s in self.table.realizable})
-        self.rows: dict[int, list[tuple[int, NDArray[np.int32]]]] = {}
-        for (state, sequence), tokens in self.table.inverse.items():
-            asked = self.parser.numbers.get(_asked(sequence), -1)  # nothing is asked where an ignored terminal comes
-            self.rows.setdefault(state, []).append((asked, np.array(tokens, dtype=np.int32)))
+        automaton = LrAutomaton(self.terminals)
+        self.tables = ParserTables(self.table, automaton)
+        self.parser = LrStacks(automaton)
 
     def matcher(self) -> MaximalMunchMatcher:
         """A matcher at the start of the text."""
         return MaximalMunchMatcher(self)
 
 
-def _asked(sequence: tuple[int | None, ...]) -> tuple[int, ...]:
-    return tuple(t for t in sequence if t is not None)
-
-
 class MaximalMunchMatcher:
-    """One text: a state of the lexer and of the parser, several where a text may be several terminals."""
+    """One text: a state of the lexer and a stack of the parser, several where a text may be several terminals.
+
+    Attributes:
+        parses: (state of the lexer, stack).
+        asked: how many sequences the parser was asked about for the last mask: those of D.
+    """
 
     def __init__(self, of: MaximalMunch) -> None:
         self.of = of
-        self.parses: list[tuple[int, Matcher]] = [(0, of.parser.parser())]
+        self.parses: list[tuple[int, Stack]] = [(0, stack) for stack in of.parser.start()]
+        self.asked = 0
 
     def allowed_tokens(self) -> NDArray[np.int32]:
-        """Algorithm 6: the tokens of all sequences that the parser accepts; and the end of the text, as its case (1)
-        has it."""
+        """Algorithm 6: the tokens of A, and those of the sequences of D that the parser accepts; and the end of the
+        text, as case (1) of the lexer has it."""
         mask = np.zeros(self.of.vocabulary.size, dtype=np.bool_)
-        for state, parser in self.parses:
-            legal = self.of.parser.legal(parser)
-            for asked, tokens in self.of.rows.get(state, ()):
-                if asked < 0 or legal[asked]:
-                    mask[tokens] = True
+        self.asked = 0
+        for state, stack in self.parses:
+            mask[self.of.tables.accepted(state, stack[-1])] = True
+            for sequence in self.of.tables.dependent(state, stack[-1]):
+                self.asked += 1
+                if self.of.parser.read((stack,), (t for t in sequence if t is not None)):
+                    mask[list(self.of.table.inverse[state, sequence])] = True
         mask[list(self.of.vocabulary.eos_ids)] = self.is_accepting
         return np.flatnonzero(mask).astype(np.int32)
 
     @property
     def is_accepting(self) -> bool:
         """The text is complete: what is left over is a lexeme, and the parser can end behind it."""
-        dropped = self.of.table._dropped
-        for state, parser in self.parses:
-            if state == 0 and parser.is_accepting:
-                return True
-            for terminal in self.of.table.scanner.winners(state):
-                after = self._read(parser, () if terminal in dropped else (terminal,))
-                if after is not None and after.is_accepting:
-                    return True
-        return False
-
-    def _read(self, parser: Matcher, terminals: tuple[int, ...]) -> Matcher | None:
-        after = parser.fork()
-        try:
-            self.of.parser.read(after, terminals)
-        except TokenRejectedError:
-            return None
-        return after
+        return any(
+            self.of.parser.can_end(self.of.parser.read((stack,), written[:-1]))
+            for state, stack in self.parses
+            for written, _ in self.of.table.lexing.run(state, b"", end=True)
+        )
 
     def advance(self, token_id: int) -> None:
         """Takes a token.
@@ -113,14 +104,14 @@ class MaximalMunchMatcher:
         if token_id not in self.allowed_tokens().tolist() or token_id in self.of.vocabulary.eos_ids:
             raise TokenRejectedError(token_id, self.of.vocabulary.token_bytes(token_id), "the mask does not have it")
         data = self.of.vocabulary.token_bytes(token_id) or b""
-        parses = []
-        for state, parser in self.parses:
+        parses: dict[tuple[int, Stack], None] = {}
+        for state, stack in self.parses:
             for written, after in self.of.table.lexing.run(state, data):
-                moved = self._read(parser, written)
-                if moved is not None and self._alive(after, moved):
-                    parses.append((after, moved))
-        self.parses = parses
+                for moved in self.of.parser.read((stack,), written):
+                    if self._alive(after, moved):
+                        parses[after, moved] = None
+        self.parses = list(parses)
 
-    def _alive(self, state: int, parser: Matcher) -> bool:
+    def _alive(self, state: int, stack: Stack) -> bool:
         dropped = self.of.table._dropped
-        return any(t in dropped or self._read(parser, (t,)) is not None for t in self.of.table.producible[state])
+        return any(t in dropped or self.of.parser.read((stack,), (t,)) for t in self.of.table.producible[state])

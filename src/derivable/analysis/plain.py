@@ -31,8 +31,8 @@ from ..lowering import Lowered, lower, with_tokens
 from ..vocabulary import Vocabulary
 from .earley import Column, Earley
 from .scanner import DEAD, Scanner
-from .spanner_table import DetokenizingTransducer
 from .terminals import TerminalGrammar
+from .transducers import DetokenizingTransducer
 
 __all__ = ["Plain", "PlainMatcher"]
 

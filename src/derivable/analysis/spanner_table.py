@@ -13,102 +13,14 @@ Where the paper's lexer is a function, this one lets a text that several termina
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from ..errors import GrammarError
 from ..vocabulary import Vocabulary
-from .scanner import DEAD, Scanner
+from .scanner import Scanner
+from .transducers import DetokenizingTransducer, LexingTransducer, Terminals, TokenTransducer
 
-__all__ = ["DetokenizingTransducer", "LexingTransducer", "SpannerTable"]
-
-Terminals = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class LexingTransducer:
-    """Algorithm 2: reads bytes, writes terminals.
-
-    Attributes:
-        scanner: its automaton.
-        transitions: (state, byte, terminals written, next state). Where the automaton has no move with a byte, the
-            lexeme
-            ends: its terminal is written, and the byte begins the next one. Ignored terminals are not written.
-    """
-
-    scanner: Scanner
-    transitions: tuple[tuple[int, int, Terminals, int], ...]
-
-    @staticmethod
-    def of(scanner: Scanner) -> LexingTransducer:
-        """The transducer of a scanner of terminals *together*. Cost: states times 256."""
-        dropped = {t for t, name in enumerate(scanner.terminals) if name in scanner.ignored}
-        found: list[tuple[int, int, Terminals, int]] = []
-        for state in scanner.all_states():
-            for byte in range(256):
-                after = scanner.step(state, byte)
-                if after != DEAD:
-                    found.append((state, byte, (), after))
-                    continue
-                begun = scanner.step(0, byte)
-                if begun != DEAD:
-                    ends: list[Terminals] = [() if t in dropped else (t,) for t in scanner.winners(state)]
-                    found += [(state, byte, written, begun) for written in dict.fromkeys(ends)]
-        return LexingTransducer(scanner, tuple(found))
-
-    @cached_property
-    def moves(self) -> Mapping[tuple[int, int], tuple[tuple[Terminals, int], ...]]:
-        """The transitions by state and byte."""
-        found: dict[tuple[int, int], list[tuple[Terminals, int]]] = {}
-        for state, byte, written, after in self.transitions:
-            found.setdefault((state, byte), []).append((written, after))
-        return {key: tuple(each) for key, each in found.items()}
-
-    def run(self, state: int, data: bytes) -> frozenset[tuple[Terminals, int]]:
-        """All (terminals written, state) that a text leads to."""
-        at: set[tuple[Terminals, int]] = {((), state)}
-        for byte in data:
-            at = {
-                (before + written, after)
-                for before, state in at
-                for written, after in self.moves.get((state, byte), ())
-            }
-        return frozenset(at)
-
-
-@dataclass(frozen=True)
-class DetokenizingTransducer:
-    """Algorithm 3: reads tokens, writes their bytes, common prefixes only once: a trie with every token's id on its
-    way in.
-
-    Attributes:
-        edges: for each state the (byte, next state) that lead on; state 0 is where tokens begin and end.
-        ends: for each state the tokens whose last byte leads to it.
-        num_bytes: of all tokens: the states that there would be without sharing.
-    """
-
-    edges: tuple[tuple[tuple[int, int], ...], ...]
-    ends: tuple[tuple[int, ...], ...]
-    num_bytes: int
-
-    @staticmethod
-    def of(tokens: Mapping[int, bytes]) -> DetokenizingTransducer:
-        """The transducer of tokens that are text, by id."""
-        edges: list[dict[int, int]] = [{}]
-        ends: list[list[int]] = [[]]
-        for token_id, data in tokens.items():
-            at = 0
-            for byte in data:
-                if byte not in edges[at]:
-                    edges[at][byte] = len(edges)
-                    edges.append({})
-                    ends.append([])
-                at = edges[at][byte]
-            ends[at].append(token_id)
-        return DetokenizingTransducer(
-            tuple(tuple(each.items()) for each in edges),
-            tuple(tuple(each) for each in ends),
-            sum(map(len, tokens.values())),
-        )
+__all__ = ["SpannerTable"]
 
 
 class SpannerTable:
@@ -178,10 +90,37 @@ class SpannerTable:
         """All sequences that some token realizes in some state (Definition 3.3), shortest first."""
         return tuple(sorted({s for _, s in self.inverse}, key=lambda s: (len(s), [-1 if t is None else t for t in s])))
 
+    @cached_property
+    def composition(self) -> TokenTransducer:
+        """Both transducers as one that reads tokens (Figure 4). Cost: as the table itself, in memory, too."""
+        found: dict[tuple[int, int], list[tuple[Terminals, int]]] = {}
+        for state, token_id, written, after in self.transitions():
+            found.setdefault((state, token_id), []).append((written, after))
+        return TokenTransducer(self.lexing, self.tokens, {key: tuple(each) for key, each in found.items()})
+
     def tokens_for(self, state: int, sequence: Sequence[str]) -> tuple[int, ...]:
-        """``T_inv(state, sequence)``: the tokens that realize a sequence of terminals in a state."""
-        numbers = tuple(self.scanner.terminals.index(name) for name in sequence)
-        return tuple(self.inverse.get((state, numbers), ()))
+        """``T_inv(state, sequence)``: the tokens that realize a sequence of terminals in a state.
+
+        Args:
+            state: of the lexer.
+            sequence: names of terminals. ``*`` as the last one, as `names` has it: an ignored terminal may come next.
+
+        Raises:
+            GrammarError: a name that no terminal has, or ``*`` before the end.
+        """
+        known = {name: number for number, name in enumerate(self.scanner.terminals)}
+        numbers: list[int | None] = []
+        for at, name in enumerate(sequence):
+            if name == "*" and name not in known and at == len(sequence) - 1:
+                numbers.append(None)
+            elif name not in known:
+                hint = (
+                    f"The terminals are {', '.join(self.scanner.terminals[:12])}; `*` may stand last, for any of them."
+                )
+                raise GrammarError(f"{name!r:.80} at place {at} of a sequence is no terminal of the lexer", hint=hint)
+            else:
+                numbers.append(known[name])
+        return tuple(self.inverse.get((state, tuple(numbers)), ()))
 
     def entry(self, state: int, token_id: int) -> tuple[tuple[str, ...], ...]:
         """The table itself (Figure 1d): the sequences that a token realizes in a state."""

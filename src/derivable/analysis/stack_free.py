@@ -178,7 +178,7 @@ class StackFree:
     """Algorithm 5: sequences sorted by what each parser state says about them.
 
     Attributes:
-        accepted, rejected, dependent: by parser state.
+        accepted, rejected, dependent: by parser state; `None` stands for the ``*`` of `of`.
 
     Example:
         >>> from derivable.analysis import StackFree, TerminalGrammar
@@ -189,19 +189,26 @@ class StackFree:
     """
 
     automaton: LrAutomaton
-    accepted: tuple[frozenset[tuple[int, ...]], ...]
-    rejected: tuple[frozenset[tuple[int, ...]], ...]
-    dependent: tuple[frozenset[tuple[int, ...]], ...]
+    accepted: tuple[frozenset[tuple[int | None, ...]], ...]
+    rejected: tuple[frozenset[tuple[int | None, ...]], ...]
+    dependent: tuple[frozenset[tuple[int | None, ...]], ...]
 
     @staticmethod
     def of(grammar: Analysed, sequences: Iterable[Iterable[str]]) -> StackFree:
-        """Sorts sequences of names of terminals for every parser state. Cost: states times sequences."""
+        """Sorts sequences of names of terminals for every parser state. Cost: states times sequences.
+
+        A sequence may end with ``*``, as `SpannerTable.names` writes those behind which an ignored terminal may come:
+        then anything may, and what stands before it is asked about.
+
+        Raises:
+            GrammarError: a name that the grammar does not have.
+        """
         automaton = LrAutomaton(grammar)
-        numbers = [automaton.grammar.symbols(sequence) for sequence in sequences]
+        numbers = [_numbers(automaton.grammar, tuple(sequence)) for sequence in sequences]
         accepted, rejected, dependent = [], [], []
         for state in range(len(automaton)):
-            yes = {s for s in numbers if automaton.accepts_on_top(state, s)}
-            no = {s for s in numbers if s not in yes and automaton.rejects_everywhere(state, s)}
+            yes = {s for s in numbers if automaton.accepts_on_top(state, _asked(s))}
+            no = {s for s in numbers if s not in yes and automaton.rejects_everywhere(state, _asked(s))}
             accepted.append(frozenset(yes))
             rejected.append(frozenset(no))
             dependent.append(frozenset(s for s in numbers if s not in yes and s not in no))
@@ -211,9 +218,9 @@ class StackFree:
         """What one state says, by names."""
         of: TerminalGrammar = self.automaton.grammar
         out: dict[tuple[str, ...], Literal["accepted", "rejected", "dependent"]] = {}
-        out |= {of.names(s): "accepted" for s in self.accepted[state]}
-        out |= {of.names(s): "rejected" for s in self.rejected[state]}
-        out |= {of.names(s): "dependent" for s in self.dependent[state]}
+        out |= {_names(of, s): "accepted" for s in self.accepted[state]}
+        out |= {_names(of, s): "rejected" for s in self.rejected[state]}
+        out |= {_names(of, s): "dependent" for s in self.dependent[state]}
         return out
 
     @property
@@ -222,3 +229,16 @@ class StackFree:
         counts = [sum(map(len, each)) for each in (self.accepted, self.dependent, self.rejected)]
         total = max(1, sum(counts))
         return counts[0] / total, counts[1] / total, counts[2] / total
+
+
+def _numbers(grammar: TerminalGrammar, names: tuple[str, ...]) -> tuple[int | None, ...]:
+    any_one = names[-1:] == ("*",) and "*" not in grammar.terminals
+    return (*grammar.symbols(names[:-1]), None) if any_one else grammar.symbols(names)
+
+
+def _asked(sequence: tuple[int | None, ...]) -> tuple[int, ...]:
+    return tuple(t for t in sequence if t is not None)
+
+
+def _names(grammar: TerminalGrammar, sequence: tuple[int | None, ...]) -> tuple[str, ...]:
+    return (*grammar.names(_asked(sequence)), *(["*"] if None in sequence else []))

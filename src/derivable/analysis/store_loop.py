@@ -45,7 +45,7 @@ class StoreLoop:
         >>> matcher = StoreLoop(store, store.streamline()).matcher()
         >>> for token in (0, 2): matcher.advance(token)
         >>> matcher.allowed_tokens().tolist(), matcher.questions
-        ([1, 2, 3], 0)
+        ([1, 2, 3], 1)
     """
 
     def __init__(self, store: MaskStore, streamlined: Streamlined | None = None) -> None:
