@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from math import exp, inf, log
-from typing import Any
+from typing import Any, overload
 
+from derivable.decoding.evaluation import Evaluation, evaluate
 from derivable.decoding.generate import Generation, generate
 from derivable.decoding.language_model import LanguageModel
 from derivable.decoding.retokenize import perplexity, retokenize
@@ -27,7 +28,7 @@ from derivable.decoding.targets import Given
 from derivable.errors import ArtifactError, DerivableError
 from derivable.support.arguments import file_path, integer, items
 
-__all__ = ["Invasiveness", "measure"]
+__all__ = ["Evaluation", "Invasiveness", "measure"]
 
 
 @dataclass(frozen=True)
@@ -93,34 +94,70 @@ class Invasiveness:
             ) from error
 
 
+@overload
 def measure(
     model: LanguageModel,
     prompts: Sequence[str] | Sequence[Sequence[int]],
     grammar: Given,
     *,
+    texts: None = None,
     repeat: int = 1,
     retokenized: bool = True,
     seed: int = 0,
     **options: Any,
-) -> Invasiveness:
+) -> Invasiveness: ...
+
+
+@overload
+def measure(
+    model: LanguageModel,
+    prompts: Sequence[str] | Sequence[Sequence[int]],
+    grammar: Given,
+    *,
+    texts: Sequence[str | bytes | Sequence[int]],
+) -> Evaluation: ...
+
+
+def measure(
+    model: LanguageModel,
+    prompts: Sequence[str] | Sequence[Sequence[int]],
+    grammar: Given,
+    *,
+    texts: Sequence[str | bytes | Sequence[int]] | None = None,
+    repeat: int = 1,
+    retokenized: bool = True,
+    seed: int = 0,
+    **options: Any,
+) -> Invasiveness | Evaluation:
     """Generates under a grammar and says how much it interfered.
 
     Every token is the model's choice (`forced=False`), so that what it would have liked is known at every step. What is
     measured is the grammar, not a budget: texts are cut off at `max_tokens` (`finish=False`).
 
+    With `texts` nothing is generated. What is measured is how well the model predicts these texts, alone and under the
+    grammar, and how much of what it expects the grammar excludes: an `Evaluation`.
+
     Args:
         model: the language model.
         prompts: texts, or tokens of each.
         grammar: as for `generate` (a matcher will not do, it is one text only).
+        texts: for each prompt a text of the grammar, or its tokens. Text is cut by
+            `vocabulary.encode`, bytes by `vocabulary.encode_bytes_greedy`.
         repeat: generations for each prompt, with seeds `seed`, `seed + 1`, ...
         retokenized: whether to find the model's own tokenization of each text (as dear as generating it).
         options: those of `generate`: `max_tokens`, `temperature`, ...
 
     Raises:
-        As `generate`.
+        As `generate`. With `texts`: `TokenRejectedError` for a text that the grammar does not have, `DerivableError`
+        for one that may not end or does not fit; `row` says which.
 
-    Cost: a forward pass and a mask for each token, and as much again for retokenization.
+    Cost: a forward pass and a mask for each token, and as much again for retokenization. With `texts` one forward pass
+    for each text.
     """
+    if texts is not None:
+        if options or repeat != 1 or seed:
+            raise DerivableError("texts= is for texts that are there: nothing is generated, so give no other options.")
+        return evaluate(model, prompts, texts, grammar)
     given = items("prompts", prompts, "a list of prompts")
     if not given:
         raise DerivableError("there are no prompts; give at least one.")

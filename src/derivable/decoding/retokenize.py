@@ -18,7 +18,7 @@ from derivable.decoding.language_model import LanguageModel, prefilled
 from derivable.errors import DerivableError, VocabularyError
 from derivable.support.arguments import instance, integer
 
-__all__ = ["Likelihood", "perplexity", "retokenize"]
+__all__ = ["Likelihood", "check_room", "perplexity", "prompt_tokens", "retokenize"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def retokenize(model: LanguageModel, prompt: str | Sequence[int], text: str | by
     at = 0
     while at < len(data):
         if tokens:
-            _check_room(model, state.length + 1)
+            check_room(model, state.length + 1)
             row = state.append(tokens[-1:])
         logits = np.asarray(np.atleast_2d(row)[-1], np.float64)
         ends = range(at + 1, min(len(data), at + vocabulary.spellings.longest) + 1)
@@ -115,7 +115,7 @@ def perplexity(model: LanguageModel, prompt: str | Sequence[int], token_ids: Seq
     """
     tokens = [integer("token_ids", token) for token in token_ids]
     before = prompt_tokens(model, prompt)
-    _check_room(model, len(before) + max(0, len(tokens) - 1))
+    check_room(model, len(before) + max(0, len(tokens) - 1))
     state = model.start()
     rows = [np.atleast_2d(prefilled(state, before))[-1:]]
     if len(tokens) > 1:
@@ -155,7 +155,8 @@ def _log_probability(logits: Any, token: int) -> float:
     return float(logits[token] - largest - np.log(np.exp(logits - largest).sum()))
 
 
-def _check_room(model: LanguageModel, length: int) -> None:
+def check_room(model: LanguageModel, length: int) -> None:
+    """Refuses more positions than the model has."""
     if model.context is not None and length > model.context:
         raise DerivableError(
             f"{length} positions are wanted, the model's context is {model.context}. Use a shorter text or prompt."
