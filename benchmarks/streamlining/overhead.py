@@ -19,7 +19,7 @@ from copy import copy
 from datetime import date
 from html import escape
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 from entries import COLOURS, grammar_of
@@ -31,7 +31,7 @@ from derivable.analysis import STEPS, MaskStore, StoreLoop
 from derivable.errors import DerivableError
 
 
-def loops(vocabulary: dv.Vocabulary) -> Iterator[tuple[str, StoreLoop]]:
+def loops(vocabulary: dv.Vocabulary, steps: int) -> Iterator[tuple[str, StoreLoop]]:
     """A loop for each step, and for two terminals of history."""
     grammar = grammar_of("python.lark")
     one = MaskStore(grammar, vocabulary, optional_newlines=True)
@@ -39,9 +39,9 @@ def loops(vocabulary: dv.Vocabulary) -> Iterator[tuple[str, StoreLoop]]:
     two.history = 2
     plain = StoreLoop(one)
     yield STEPS[0], plain
-    for step in range(1, len(STEPS)):
+    for step in range(1, steps + 1):
         yield STEPS[step], plain.streamlined_by(one.streamline(step))
-    yield f"{STEPS[4]}, two terminals of history", StoreLoop(two, two.streamline(4, pairs=False))
+    yield f"{STEPS[steps]}, two terminals of history", StoreLoop(two, two.streamline(steps, pairs=False))
 
 
 def plot(rows: list[tuple[str, np.ndarray]]) -> str:
@@ -69,13 +69,15 @@ def main() -> None:
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("--masks", type=int, default=3_000)
     parser.add_argument("--every", type=int, default=5, help="time the mask of every so-many-th token")
+    parser.add_argument("--steps", type=int, default=4, help="of streamlining")
+    parser.add_argument("--seconds", type=float, default=1e9, help="of processor time to stop after")
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
     vocabulary = dv.Vocabulary.from_tokenizer_json(options.tokenizer)
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
     began = perf_counter()
     each = []
-    for name, loop in loops(vocabulary):
+    for name, loop in loops(vocabulary, options.steps):
         each.append((name, loop))
         print(f"{name}: {perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
     constraint = dv.compile(grammar_of("python.lark"), vocabulary)
@@ -85,12 +87,14 @@ def main() -> None:
     kernel: list[float] = []
     differ = texts = 0
     for _, text in files():
-        if len(times[0]) >= options.masks:
+        if len(times[0]) >= options.masks or process_time() > options.seconds:
             break
         ids = tokenizer.encode(text if text.endswith("\n") else text + "\n", add_special_tokens=False).ids
         follower, matcher = each[0][1].matcher(), constraint.matcher()
         try:
             for at, token_id in enumerate(ids):
+                if len(times[0]) >= options.masks or process_time() > options.seconds:
+                    break
                 if at % options.every == 0:
                     began = perf_counter()
                     matcher.fill_bitmask(bitmask, row=0)
@@ -108,7 +112,7 @@ def main() -> None:
                 matcher.advance(token_id)
         except DerivableError:
             continue  # python.lark is of an older Python; up to there the text counts
-        texts += 1
+        texts += len(ids) == at + 1
     print(f"`python {' '.join(sys.argv)}`, {date.today()}, {platform.machine()}, Python {platform.python_version()}\n")
     print(f"{len(times[0]):,} masks, {texts} whole texts; masks that differ from those of the whole store: {differ}.\n")
     print("| | mask, ms: mean | p50 | p99 | questions: mean | p99 |\n|---|---:|---:|---:|---:|---:|")

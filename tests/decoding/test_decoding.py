@@ -112,6 +112,30 @@ def test_forced_tokens_need_no_model() -> None:
     assert only.trace[-1].token_id == END and all(step.forced for step in only.trace)
 
 
+@pytest.mark.parametrize("pattern", ["abcab12(c|ab)1212", "(ab|c){1,5}12", "a(bc){6}1", "abcab12"])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_forced_text_in_the_tokens_of_the_model(pattern: str, temperature: float) -> None:
+    """`"model"` is `False`, token by token; and never asks more often."""
+    fewer = other = 0
+    for seed in range(12):
+        model = scattered(seed)
+        options: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": 40}
+        left = dv.generate(model, [0], compiled(pattern), forced=False, speculate=0, **options)
+        kept = dv.generate(model, [0], compiled(pattern), forced="model", **options)
+        assert kept.token_ids == left.token_ids and kept.stats.model_calls <= left.stats.model_calls
+        canonical = dv.generate(model, [0], compiled(pattern), forced="canonical", **options)
+        assert canonical.token_ids == dv.generate(model, [0], compiled(pattern), forced=True, **options).token_ids
+        fewer += kept.stats.model_calls < left.stats.model_calls
+        other += canonical.token_ids != left.token_ids
+    assert fewer and other
+
+
+def test_who_splits_forced_text_is_named() -> None:
+    for wrong in ("tokenizer", None, 2):
+        with pytest.raises(dv.ArgumentError, match="canonical"):
+            dv.generate(favouring(0), [0], compiled("ab"), forced=wrong)  # type: ignore[call-overload]
+
+
 def test_the_end_is_forced_too() -> None:
     m = compiled("a|b").matcher()
     result = dv.generate(favouring(0), [1], m, temperature=0)

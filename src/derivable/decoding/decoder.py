@@ -86,7 +86,7 @@ class Decoder:
         self._healing = Healing(self.vocabulary, self.matcher, self.rest) if self.rest else None
         if self.policy.max_tokens <= 0:
             self.finish_reason = "length"
-        if self.matcher is not None and self.policy.forced:
+        if self.matcher is not None and self.policy.forced:  # canonical, or to draft from
             self.vocabulary.encode_forced(b"")  # the tokenizer is loaded now, not in the middle of a text
 
     @property
@@ -111,7 +111,7 @@ class Decoder:
         matcher = self.matcher
         if self.finish_reason is not None or matcher is None or self._healing is not None:
             return
-        forced = self.policy.forced
+        forced = self.policy.forced == "canonical"
         if forced:
             started = perf_counter()
             tokens = _forced(matcher)
@@ -405,12 +405,14 @@ def guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Ite
     Args:
         probe: stands behind `tokens`; it is advanced over the draft.
         tokens: the prompt's and those generated; the draft is added.
-        policy: who guesses, and whether forced tokens are taken.
+        policy: who guesses, and what becomes of forced tokens.
     """
     eos, speculator = probe.constraint.vocabulary.eos_ids, policy.speculator
     likely = 1.0  # that all guesses of the speculator are right
     while most > 0:
-        found = next((draft for d in policy.drafters if (draft := _draft(d, probe, tokens, most))), [])
+        found = _forced(probe) if policy.forced == "model" else []
+        if not found:
+            found = next((draft for d in policy.drafters if (draft := _draft(d, probe, tokens, most))), [])
         if not found and speculator is not None:
             token, probability = speculator.probability(speculator.places(probe, tokens))
             likely *= probability
@@ -425,7 +427,7 @@ def guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Ite
             tokens.append(token)
             most -= 1
             yield token, False
-            forced = _forced(probe) if policy.forced else []
+            forced = _forced(probe) if policy.forced == "canonical" else []
             for follows in forced:
                 probe.advance(follows)
                 if probe.is_finished:

@@ -15,7 +15,7 @@ from derivable.decoding.budget import Budget
 from derivable.decoding.generation import Generation, Stats
 from derivable.decoding.language_model import LanguageModel
 from derivable.decoding.models import tiny
-from derivable.decoding.policy import Drafter, Halt, Policy
+from derivable.decoding.policy import Drafter, Halt, Policy, forced_as
 from derivable.decoding.run import OnToken, Run, together
 from derivable.decoding.sampling import Sampling
 from derivable.decoding.stream import Stream
@@ -69,7 +69,7 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
     speculator: Speculator | None = None,
     drafters: Sequence[Drafter] = (),
     opportunistic: bool = True,
-    forced: bool = True,
+    forced: bool | Literal["canonical", "model"] = "canonical",
     heal: bool = True,
     trace: bool = False,
     choices: bool | Literal["exact"] = False,
@@ -107,8 +107,9 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
         drafters: further sources of guesses, asked before the counts (see `derivable.decoding.drafters`). Like the
             counts, they are asked only where there is a grammar.
         opportunistic: try the model's own choice before building a mask. The text is the same.
-        forced: take tokens that the grammar forces without asking the model, tokenized as the tokenizer would. The
-            model might have split the same text otherwise, and gone on differently; `False` lets it.
+        forced: who splits text that the grammar forces. `"canonical"`, or `True`: the tokenizer, and the model is not
+            asked; it might have split the text otherwise, and gone on differently. `"model"`: the model, which verifies
+            the tokenizer's tokens as a draft; the text is that of `False`. `False`: the model, a pass for each token.
         heal: let the model choose again those last tokens of the prompt that could have been one token with the
             beginning of the text.
         trace: record masks, probabilities, what the model wanted and where the parser stood at every step (builds every
@@ -154,7 +155,7 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
         stop=_stops(stop),
         speculate=integer("speculate", speculate),
         opportunistic=bool(opportunistic),
-        forced=bool(forced),
+        forced=forced_as(forced),
         drafters=_drafters(drafters),
         speculator=_speculator(speculator),
         trace=bool(trace),

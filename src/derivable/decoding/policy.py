@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
-from derivable.errors import LimitError
+from derivable.errors import ArgumentError, LimitError
 from derivable.matcher import Matcher
 from derivable.speculator import Speculator
 
-__all__ = ["Counts", "Drafter", "FinishReason", "Halt", "Policy", "patiently"]
+__all__ = ["Counts", "Drafter", "FinishReason", "Forced", "Halt", "Policy", "forced_as", "patiently"]
 
 FinishReason = Literal["stop", "length", "stop_string", "timeout", "cancelled"]
 
@@ -58,6 +58,25 @@ class Drafter(Protocol):
         behind them; it is not to be advanced (`fork` it)."""
 
 
+Forced = Literal["canonical", "model", False]
+"""Who says in which tokens forced text is written."""
+
+
+def forced_as(given: Any) -> Forced:
+    """What was given as `forced`; `True` is ``"canonical"``.
+
+    Raises:
+        ArgumentError: nothing of the kind.
+    """
+    if given is True or given == "canonical":
+        return "canonical"
+    if given is False:
+        return False
+    if given == "model":
+        return "model"
+    raise ArgumentError("forced", '"canonical" (or True), "model" or False', given)
+
+
 @dataclass(frozen=True)
 class Policy:
     """How to decode; none of it changes what is allowed.
@@ -67,7 +86,8 @@ class Policy:
         stop: texts that end a generation.
         speculate: tokens of a draft at most; 0 drafts none.
         opportunistic: the model's own choice is tried before a mask is built.
-        forced: tokens that the grammar forces are taken without the model, canonically tokenized.
+        forced: what the grammar forces is taken without the model, tokenized as the tokenizer would
+            (``"canonical"``); drafted so, and verified by the model (``"model"``); or left to it (`False`).
         drafters: who guesses; the first that has a guess is heard.
         speculator: counts what the model chose, and guesses where nobody else does.
         trace: whether masks, probabilities and places are recorded at every step.
@@ -78,7 +98,7 @@ class Policy:
     stop: tuple[bytes, ...] = ()
     speculate: int = 8
     opportunistic: bool = True
-    forced: bool = True
+    forced: Forced = "canonical"
     drafters: tuple[Drafter, ...] = ()
     speculator: Speculator | None = None
     trace: bool = False

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -40,7 +40,7 @@ from ..decoding.budget import Budget
 from ..decoding.decoder import Decoder, guesses
 from ..decoding.drafters import DraftModel, PromptLookup
 from ..decoding.models import TransformersState
-from ..decoding.policy import Drafter, Policy
+from ..decoding.policy import Drafter, Policy, forced_as
 from ..decoding.sampling import Logits, Sampling
 from ..decoding.targets import resolved
 from ..errors import ArgumentError, DerivableError, LimitError, TokenRejectedError
@@ -91,7 +91,7 @@ class DerivableDecoding:
         speculator: Speculator | None = None,
         drafters: Sequence[Drafter] = (),
         opportunistic: bool = True,
-        forced: bool = True,
+        forced: bool | Literal["canonical", "model"] = "canonical",
         finish: bool = True,
         assistant_model: Any = None,
         streamer: Any = None,
@@ -109,7 +109,7 @@ class DerivableDecoding:
         self.policy = Policy(
             speculate=integer("speculate", speculate),
             opportunistic=opportunistic,
-            forced=forced,
+            forced=forced_as(forced),
             drafters=tuple(drafters),
             speculator=speculator,
         )
