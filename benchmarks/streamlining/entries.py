@@ -27,11 +27,12 @@ from derivable.analysis import STEPS, MaskStore
 COLOURS = ("#777777", "#9467bd", "#4c78a8", "#2a9d6f", "#e0a030", "#d62728")
 
 
-def grammar_of(name: str) -> dv.Grammar:
+def grammar_of(name: str, lexing: dv.Lexing = "longest") -> dv.Grammar:
+    """A grammar by its name; python.lark under a lexing policy."""
     if name != "python.lark":
         return dv.Grammar.builtin(name)
     text = (Path(lark.__file__).parent / "grammars" / "python.lark").read_text(encoding="utf-8")
-    return dv.Grammar.from_lark(text, start="file_input")
+    return dv.Grammar.from_lark(text, start="file_input", lexing=lexing)
 
 
 def plot(title: str, per_state: np.ndarray) -> str:

@@ -48,10 +48,10 @@ def files() -> Iterator[tuple[str, str]]:
                     continue
 
 
-def refused_by_lark(text: str) -> str:
+def refused_by_lark(text: str, lexer: str = "contextual") -> str:
     """Where Lark itself refuses a text, by its own lexer, parser and indentation; empty if it takes it."""
     try:
-        lark_python().parse(text)
+        lark_python(lexer).parse(text)
     except lark.exceptions.UnexpectedInput as error:
         return f"line {error.line}, {text.splitlines()[error.line - 1].strip()[:60]!r}"
     except lark.exceptions.LarkError as error:
@@ -60,10 +60,9 @@ def refused_by_lark(text: str) -> str:
 
 
 @cache
-def lark_python() -> lark.Lark:
-    return lark.Lark.open_from_package(
-        "lark", "python.lark", ["grammars"], parser="lalr", postlex=PythonIndenter(), start="file_input"
-    )
+def lark_python(lexer: str) -> lark.Lark:
+    options = {"parser": "lalr", "lexer": lexer, "postlex": PythonIndenter(), "start": "file_input"}
+    return lark.Lark.open_from_package("lark", "python.lark", ["grammars"], **options)
 
 
 def follow(texts: Texts, ids: list[int], every: int) -> Counter[str]:

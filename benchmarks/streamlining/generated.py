@@ -5,7 +5,8 @@
 The embedded model writes them, each token drawn from what it predicts (temperature 1) under two masks: that of the
 streamlined store, which knows no columns, and that of a constraint, which does. A text is cut where the constraint last
 said that it may end, and given to Lark's own parser. That refuses a few: behind any statement its LALR tables expect
-`else`, and make a keyword of what can only be a name (docs/lexing.md, what differs from Lark). Beside that, at each
+`else`, and make a keyword of what can only be a name (docs/lexing.md, what differs from Lark). With `--lexing basic`
+all terminals compete everywhere, in the constraint and in Lark. Beside that, at each
 step the mask of the store must be the same with and without streamlining (experiment 3, on texts that are not anybody's
 files). Texts are the model's, not random walks: what it likes to write decides which masks are met.
 """
@@ -86,20 +87,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--texts", type=int, default=400)
     parser.add_argument("--longest", type=int, default=1_000, help="tokens of one text")
+    parser.add_argument("--lexing", choices=["longest", "basic"], default="longest", help="of the constraint and Lark")
     parser.add_argument("--steps", type=int, default=4, help="of streamlining")
     parser.add_argument("--seconds", type=float, default=1e9, help="of processor time to stop after")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
-    vocabulary, grammar = dv.Vocabulary.from_tokenizer_json(tokenizer_path()), grammar_of("python.lark")
+    vocabulary, grammar = dv.Vocabulary.from_tokenizer_json(tokenizer_path()), grammar_of("python.lark", options.lexing)
     store = MaskStore(grammar, vocabulary, optional_newlines=True)
     texts = Texts(store, vocabulary, options.steps)
     writer = Writer(texts, dv.compile(grammar, vocabulary), TinyModel.load(), options.longest)
+    lexer = "basic" if options.lexing == "basic" else "contextual"
     total: Counter[str] = Counter()
     for seed in range(options.texts):
         if process_time() > options.seconds:
             break
         text, found = writer.write(seed)
-        why = refused_by_lark(text.decode() + "\n") if text else ""
+        why = refused_by_lark(text.decode() + "\n", lexer) if text else ""
         if why:
             print(f"text {seed}: Lark refuses it: {why}", flush=True)
         total += found + Counter(texts=1, characters=len(text.decode()), taken_by_lark=int(not why))
