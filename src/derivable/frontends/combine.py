@@ -119,7 +119,7 @@ class Joined:
         self._numbers[name] = number + 1
         return f"{name}#{number}"
 
-    def embed(self, grammar: Rules, encoding: str = "") -> Ref:
+    def embed(self, grammar: Rules, encoding: str = "", name: str | None = None) -> Ref:
         """A grammar that is cut into lexemes by itself, as one terminal; or what stands for its texts."""
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         self.warnings.update(dict.fromkeys(grammar.warnings))
@@ -132,7 +132,7 @@ class Joined:
                 source=grammar.source,
                 hint="Give the temperature to the whole: `grammar.with_temperature(0.7)`.",
             )
-        return self.terminal(Embedded(grammar, encoding), temperature=next(iter(heard), None))
+        return self.terminal(Embedded(grammar, encoding), name, temperature=next(iter(heard), None))
 
     def _add(self, grammar: Rules) -> Ref:
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
