@@ -113,3 +113,9 @@ def test_mistakes_are_explained(text: str, said: str) -> None:
 def test_only_grammars_are_languages() -> None:
     with pytest.raises(dv.ArgumentError, match=r"grammars\['color'\]"):
         lark("start: color\n%import derivable.color", grammars={"color": 'start: "a"'})
+
+
+def test_blanks_of_the_grammar_around_can_be_bounded() -> None:
+    """Those of the language are its own."""
+    grammar = lark('start: "<" python ">"\n%ignore " "\n%import derivable.python').with_max_blanks(1)
+    assert accepts(grammar, "< x  =   1 > ") and not accepts(grammar, "<x>  ")
