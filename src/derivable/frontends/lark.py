@@ -152,7 +152,7 @@ def _languages(
             if rule in rules:
                 joined.embed(grammar, name=_title(name))
         except GrammarError as error:
-            if error.source is not None:
+            if type(error) is not GrammarError or error.source is not None:
                 raise
             raise GrammarError(error.problem, source=source.text, span=source.find(name), hint=error.hint) from None
     return joined
