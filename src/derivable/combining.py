@@ -180,6 +180,7 @@ class Combining(Rules):
         others: bool = False,
         min: int = 0,
         max: int | None = None,
+        front_matter: Rules | str | None = None,
     ) -> Self:
         """Prose in Markdown with fences whose code is in the language that they name. docs/languages.md says more.
 
@@ -188,6 +189,8 @@ class Combining(Rules):
                 `"any"`: all that are built in, and `others`.
             others: fences that name another language, or none, may stand there, with any text.
             min, max: how many fences there are.
+            front_matter: what the text begins with, between lines of its own: `"yaml"` (between lines of `---`),
+                `"toml"` (of `+++`), or a grammar (of `---`).
 
         Raises:
             ArgumentError: something that is no grammar.
@@ -206,7 +209,7 @@ class Combining(Rules):
         from .frontends.fenced import grammar_of_fences
 
         instance("others", others, bool, "True or False")
-        return cls.of(grammar_of_fences(languages, others, min, max))
+        return cls.of(grammar_of_fences(languages, others, min, max, front_matter))
 
     def after_reasoning(
         self,

@@ -180,7 +180,8 @@ class Grammar(Combining):
             lexing: `longest` (Lark's contextual lexer made a true longest match), `basic` or `scannerless`; by default
                 the first, in the dialect the last, which is the only one there.
             dialect: which of the two; by default llguidance's where the text has something that Lark has not.
-            grammars: what `@name` means in the dialect: grammars, texts in it, or JSON Schemas, by their names.
+            grammars: what `@name` means in the dialect: grammars, texts in it, or JSON Schemas, by their names. In
+                Lark itself, grammars that `%import derivable.name` imports, besides those that are built in.
             profile: how the JSON of `%json` is written; see `from_json_schema`.
             declared: what the terminals that the grammar only `%declare`s are, such as
                 ``{"END": Terminal(Special("<|end|>"))}``.

@@ -19,7 +19,8 @@ import derivable as dv
 from derivable.errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from derivable.expr import Bytes, Chars, Concat, Ref, Repeat, refs
 from derivable.frontends.lark import grammar_from_lark
-from derivable.frontends.lark_source import Source, load
+from derivable.frontends.lark_loading import load
+from derivable.frontends.lark_source import Source
 from derivable.grammar import Indentation, Terminal
 from derivable.limits import Limits
 

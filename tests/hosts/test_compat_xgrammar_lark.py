@@ -137,10 +137,43 @@ def test_options_of_structural_tags() -> None:
         ({"model": "llama", "token_markers": True}, "token_markers is not supported"),
         ({"model": "llama", "token_markers": 1}, "must be a bool"),
         ({"model": "llama", "reasoning": "no"}, "'reasoning' argument"),
-        ({"model": "harmony", "tools": [SEARCH]}, "tools of the server"),
+        ({"model": "llama", "tools": [SEARCH]}, "tools of the server"),
     ):
         with pytest.raises(ValueError, match=says):
             xgr.get_model_structural_tag(**wrong)  # type: ignore[arg-type]
+
+
+def test_tools_of_the_server() -> None:
+    """Harmony calls them by their names, with `code` behind, in the role or on the channel; functions as ever."""
+    query = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+    search = {"type": "web_search_preview", "name": "browser.search", "parameters": query}
+    python = {"type": "code_interpreter"}
+    say, end = '<|message|>{"query": "weather"}', "<|call|>"
+    add = '<|channel|>commentary to=functions.add<|constrain|>json<|message|>{"n": 1}<|call|>'
+
+    def made(choice: Any, **options: Any) -> Any:
+        tag = xgr.get_model_structural_tag("harmony", [ADD, search, python], choice, reasoning=False, **options)
+        assert xgr.StructuralTag.from_json(tag.model_dump_json()) == tag
+        return xgr.Grammar.from_structural_tag(tag)
+
+    auto = made("auto")
+    for channel in ("commentary", "analysis"):
+        for head in (f"<|channel|>{channel} to=browser.search code", f" to=browser.search<|channel|>{channel} code"):
+            assert accepts(auto, f"{head}{say}{end}"), head
+            assert not accepts(auto, f'{head}<|message|>{{"q": 1}}{end}'), head
+            assert not accepts(auto, f"{head.removesuffix(' code')}{say}{end}"), head
+    assert accepts(auto, f"{add}<|start|>assistant<|channel|>commentary to=code_interpreter code<|message|>[1]{end}")
+    assert not accepts(auto, f"<|channel|>commentary to=functions.browser.search code{say}{end}")
+    call = f"<|channel|>commentary to=browser.search code{say}{end}"
+    forced = made({"type": "web_search_preview"})
+    assert accepts(forced, call) and not accepts(forced, add)
+    assert not accepts(forced, call.replace("browser.search", "code_interpreter"))
+    refs = [{"type": "function", "function": {"name": "add"}}, {"type": "web_search_preview"}]
+    some = made({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": refs}})
+    assert accepts(some, call) and accepts(some, add)
+    single = made("required", parallel_tool_calls=False)
+    assert accepts(single, call) and not accepts(single, f"{call}<|start|>assistant{add}")
+    assert not accepts(made("none"), call)
 
 
 def test_choices_of_tools() -> None:

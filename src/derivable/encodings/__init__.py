@@ -22,7 +22,7 @@ from .literals import javascript, json_literal, json_string, python, python_long
 from .markup import base64, xml, xml_attribute
 from .transducers import Encoding
 
-__all__ = ["Encoding", "encoding", "encodings_of", "is_encoding", "without"]
+__all__ = ["Encoding", "encoding", "encodings_of", "is_encoding", "without", "without_lines"]
 
 _MAKERS: dict[str, Callable[[bool], Encoding]] = {
     "json": json_string,
@@ -44,7 +44,7 @@ _KINDS = {
 }
 """Names that stand for several, any of which may be written."""
 
-_INDENTED, _SPEC, _WITHOUT = "indented", " spec", "without "
+_INDENTED, _SPEC, _WITHOUT, _NO_LINE = "indented", " spec", "without ", "no line with "
 MOST_COLUMNS = 1000
 _INSIDE: dict[str, Callable[[], Encoding]] = {
     "some": some,
@@ -60,6 +60,11 @@ def without(texts: Iterable[str]) -> str:
     return _WITHOUT + json.dumps([*dict.fromkeys(texts)])
 
 
+def without_lines(marks: Iterable[str]) -> str:
+    """The key of the encoding in which a text stands as it is, and no line of it begins with one of some marks."""
+    return _NO_LINE + json.dumps([*dict.fromkeys(marks)])
+
+
 @cache
 def encoding(key: str) -> Encoding:
     """The encoding of a key, as `encodings_of` gives them.
@@ -73,6 +78,8 @@ def encoding(key: str) -> Encoding:
         return indented(int(key.removeprefix(_INDENTED)))
     if key.startswith(_WITHOUT):
         return as_it_is([text.encode() for text in json.loads(key.removeprefix(_WITHOUT))])
+    if key.startswith(_NO_LINE):
+        return as_it_is([f"\n{mark}".encode() for mark in json.loads(key.removeprefix(_NO_LINE))], b"\n")
     if key in _INSIDE:
         return _INSIDE[key]()
     return _MAKERS[key.removesuffix(_SPEC)](key.endswith(_SPEC))
@@ -83,9 +90,9 @@ def is_encoding(key: str) -> bool:
     if key.startswith(f"{_INDENTED} "):
         columns = key.removeprefix(f"{_INDENTED} ")
         return columns.isascii() and columns.isdecimal() and int(columns) <= MOST_COLUMNS
-    if key.startswith(_WITHOUT):
+    if key.startswith((_WITHOUT, _NO_LINE)):
         try:
-            texts = json.loads(key.removeprefix(_WITHOUT))
+            texts = json.loads(key.removeprefix(_WITHOUT).removeprefix(_NO_LINE))
         except (ValueError, RecursionError):
             return False
         return isinstance(texts, list) and all(isinstance(text, str) and text for text in texts)

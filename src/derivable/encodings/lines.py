@@ -23,8 +23,8 @@ def indented(columns: int) -> Encoding:
     return b.made("", "", first)
 
 
-def as_it_is(texts: Sequence[bytes]) -> Encoding:
-    """A text as it is that holds none of some texts."""
+def as_it_is(texts: Sequence[bytes], before: bytes = b"") -> Encoding:
+    """A text as it is that holds none of some texts, nor does it behind `before`, a beginning of one of them."""
     b = Builder()
     prefixes = dict.fromkeys([b""] + [text[:end] for text in texts for end in range(1, len(text))])
     states = {prefix: b.state(may_end=True) if prefix else MAIN for prefix in prefixes}
@@ -40,7 +40,7 @@ def as_it_is(texts: Sequence[bytes]) -> Encoding:
                 b.edges[state][-1] = (last[0], byte, last[2], None)
             else:
                 b.add(state, [(byte, byte, states[read], None)])
-    return b.made("", "")
+    return b.made("", "", states[before])
 
 
 def fenced() -> Encoding:

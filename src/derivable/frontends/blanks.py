@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..automata import compile_expr
 from ..errors import GrammarError, UnsupportedFeatureError
-from ..expr import Alt, Bytes, Chars, Concat, Expr, Look, Repeat, Special
+from ..expr import Alt, Bytes, Chars, Concat, Embedded, Expr, Look, Repeat, Special
 from ..limits import Limits
 from ..rules import Rules, Terminal
 
@@ -79,7 +79,7 @@ def _class(expr: Expr) -> Chars | None:
 
 def _begins_with(expr: Expr, blanks: Chars) -> bool:
     """Whether a text of a terminal may begin with one of these."""
-    if isinstance(expr, Special):
+    if isinstance(expr, Special | Embedded):  # another language keeps its blanks
         return False
     dfa = compile_expr(expr, leftmost_first=True, limits=Limits())
     return any(dfa.is_prefix(chr(each).encode()) for low, high in blanks.ranges for each in range(low, high + 1))

@@ -66,17 +66,11 @@ class Joined:
         """
         if isinstance(operand, str):
             return Ref(self.terminal(literal(operand)).name, is_kept=False) if operand else EMPTY
-        if isinstance(operand, Rules) and operand.meaning is not None:
-            raise UnsupportedFeatureError(
-                "meaning",
-                "a grammar with a meaning cannot be part of another one yet",
-                source=operand.source,
-                hint="Put the grammars together first, and give the whole a meaning: (a + b).with_meaning(...).",
-            )
         if not isinstance(operand, Rules):
             raise GrammarError(
                 f"{operand!r:.80} cannot be part of a grammar", hint="Use a Grammar, or a str for literal text."
             )
+        _refuse_meaning(operand)
         known = self._starts.get(id(operand))
         if known is None:
             added = self._add(plain(operand)) if operand.lexing == "scannerless" else self.embed(operand)
@@ -119,8 +113,9 @@ class Joined:
         self._numbers[name] = number + 1
         return f"{name}#{number}"
 
-    def embed(self, grammar: Rules, encoding: str = "") -> Ref:
+    def embed(self, grammar: Rules, encoding: str = "", name: str | None = None) -> Ref:
         """A grammar that is cut into lexemes by itself, as one terminal; or what stands for its texts."""
+        _refuse_meaning(grammar)
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         self.warnings.update(dict.fromkeys(grammar.warnings))
         heard = {each.temperature for name, each in grammar.terminals.items() if name not in grammar.ignore}
@@ -132,7 +127,7 @@ class Joined:
                 source=grammar.source,
                 hint="Give the temperature to the whole: `grammar.with_temperature(0.7)`.",
             )
-        return self.terminal(Embedded(grammar, encoding), temperature=next(iter(heard), None))
+        return self.terminal(Embedded(grammar, encoding), name, temperature=next(iter(heard), None))
 
     def _add(self, grammar: Rules) -> Ref:
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
@@ -179,6 +174,16 @@ class Joined:
             self.tallied.get(terminal) == grammar.tallied.get(terminal)
             and self.captures.get(terminal) == grammar.captures.get(terminal)
             and self.parts.get(terminal) == grammar.parts.get(terminal)
+        )
+
+
+def _refuse_meaning(operand: Rules) -> None:
+    if operand.meaning is not None:
+        raise UnsupportedFeatureError(
+            "meaning",
+            "a grammar with a meaning cannot be part of another one yet",
+            source=operand.source,
+            hint="Put the grammars together first, and give the whole a meaning: (a + b).with_meaning(...).",
         )
 
 

@@ -12,12 +12,16 @@ What stands between is *code*: whole lines, of which none begins with three back
 them. Code is held if it is in the language without its last line break; with it, where all texts of the language end
 with one. So a reader that ends a fence where Markdown ends it finds nothing else. The rest is *prose*, which holds
 neither three backticks nor three tildes in a row: a fence that is not held cannot stand there.
+
+Front matter comes before all else: a line of three hyphens, text of a language, and such a line again. No line of the
+text begins with what could end it, so what readers take for front matter is held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ..encodings import without_lines
 from ..errors import GrammarError
 from ..expr import ANY_CHAR, EMPTY, Alt, And, Bytes, Chars, Concat, Expr, Not, Ref, Repeat, optional, plus, star
 from ..rules import Rules
@@ -41,9 +45,13 @@ _NO_FENCE = Not(
 )
 """Text of which no line begins with a fence."""
 _ANY = "any"
+_MARKS = {"yaml": "---", "toml": "+++"}
+"""The lines around front matter, by its language."""
+_ENDS = ("---", "...")
+"""What ends it for some reader, where it is between hyphens: Pandoc and Jekyll take three dots."""
 
 
-def grammar_of_fences(languages: object, others: bool, low: object, high: object) -> Rules:
+def grammar_of_fences(languages: object, others: bool, low: object, high: object, front_matter: object = None) -> Rules:
     """See `Grammar.fenced`."""
     named = _languages(languages)
     others = others or languages == _ANY
@@ -60,7 +68,32 @@ def grammar_of_fences(languages: object, others: bool, low: object, high: object
     more = repeat(Concat((line_break, first)), max(low_bound - 1, 0), None if most is None else max(most - 1, 0))
     some = concatenation([first, more, optional(Concat((line_break, prose)))])
     ways = [some] if low_bound else [prose] if most == 0 else [prose, some]
-    return joined.grammar("text", alternation(ways))
+    page = alternation(ways)
+    if front_matter is not None:
+        behind = Concat((line_break, page))
+        page = Concat((_front_matter(joined, front_matter), behind if low_bound else optional(behind)))
+    return joined.grammar("text", page)
+
+
+def _front_matter(joined: Joined, given: object) -> Expr:
+    """Front matter, but for the line break behind it."""
+    if isinstance(given, str) and given not in _MARKS:
+        hint = f"Use one of {', '.join(_MARKS)}, or give a Grammar: it stands between lines of three hyphens."
+        raise GrammarError(f"{given!r:.80} is no language of front matter", hint=hint)
+    mark = _MARKS[given] if isinstance(given, str) else _MARKS["yaml"]
+    rules = rules_of(given)
+    line = joined.terminal(Bytes(mark.encode()), mark)
+    line_break = joined.terminal(_LINE_BREAK, "line break")
+    ends = _ENDS if mark in _ENDS else (mark,)
+    return Concat((line, line_break, _lines_of(joined, rules, without_lines(ends)), line))
+
+
+def _lines_of(joined: Joined, rules: Rules, encoding: str) -> Expr:
+    """Lines that are in a language, with or without their last line break."""
+    code: Expr = joined.embed(rules, encoding)
+    if not always_ends_a_line(rules):
+        code = Concat((code, joined.terminal(_LINE_BREAK, "line break")))
+    return optional(code) if may_be_empty(rules) else code
 
 
 def _languages(given: object) -> dict[tuple[str, ...], Rules]:
@@ -93,10 +126,7 @@ def _fence(joined: Joined, names: tuple[str, ...], rules: Rules) -> Expr:
     """A fence of one language, but for the line break behind it."""
     words = alternation([Bytes(name.encode()) for name in names])
     opening = joined.terminal(Concat((_FENCE, words, _BLANKS, _LINE_BREAK)), f"```{names[0]}")
-    code: Expr = joined.embed(rules, "fenced")
-    if not always_ends_a_line(rules):
-        code = Concat((code, joined.terminal(_LINE_BREAK, "line break")))
-    return Concat((opening, optional(code) if may_be_empty(rules) else code, _closing(joined)))
+    return Concat((opening, _lines_of(joined, rules, "fenced"), _closing(joined)))
 
 
 def _other_fence(joined: Joined, names: list[str]) -> Expr:

@@ -12,7 +12,7 @@ Those that no rule reachable from the start uses, and that are not ignored, are 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,9 @@ from ..lowering.counted import counted_walk
 from ..rules import Indentation, Lexing, Rules, Shape, Terminal
 from ..support.collector import without_collector
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
-from .lark_source import Loaded, Source, load
+from .combine import Joined
+from .lark_loading import LANGUAGES, Loaded, load
+from .lark_source import Source
 from .regex import parse_regex
 
 __all__ = ["grammar_from_lark"]
@@ -49,6 +51,7 @@ def grammar_from_lark(
     declared: Mapping[str, Terminal] | None = None,
     indentation: Indentation | None = None,
     import_paths: Sequence[str] = (),
+    language: Callable[[str], Rules] | None = None,
     limits: Limits = _DEFAULTS,
 ) -> Rules:
     """A grammar in Lark's language.
@@ -63,6 +66,7 @@ def grammar_from_lark(
             `PythonIndenter` reads it if nothing else is said.
         import_paths: directories to import grammars from, before those that come with Lark. A relative import
             (`%import .name`) starts from the first; without any it is refused.
+        language: the grammar of a name that is imported from `derivable`.
         limits: bounds on its size and nesting.
 
     Raises:
@@ -120,16 +124,43 @@ def grammar_from_lark(
             source=text,
             hint="`declared` is for terminals that the grammar names in `%declare`.",
         )
+    inner = _languages(loaded.languages, rules, language, source)
     return Rules(
         rules=rules,
-        terminals=terminals,
+        terminals=terminals | inner.terminals,
         start=start,
         ignore=ignored,
         lexing=lexing,
         source=text,
         indentation=indentation,
         shapes={name: _shape(name, loaded.options[name]) for name in rules},
+        relaxed=tuple(inner.relaxed),
+        warnings=tuple(inner.warnings),
     )
+
+
+def _languages(
+    names: Mapping[str, str], rules: Container[str], language: Callable[[str], Rules] | None, source: Source
+) -> Joined:
+    """The terminals that are other languages, those of rules that are used, and what is said of them."""
+    joined = Joined()
+    for rule, name in names.items():
+        try:
+            if language is None:
+                raise GrammarError("no languages can be imported here")
+            grammar = language(name)
+            if rule in rules:
+                joined.embed(grammar, name=_title(name))
+        except GrammarError as error:
+            if type(error) is not GrammarError or error.source is not None:
+                raise
+            raise GrammarError(error.problem, source=source.text, span=source.find(name), hint=error.hint) from None
+    return joined
+
+
+def _title(language: str) -> str:
+    """Of the terminal that is a language. No name that Lark takes has a dot."""
+    return f"{LANGUAGES}.{language}"
 
 
 def _shape(name: str, options: Any) -> Shape:
@@ -165,6 +196,9 @@ def _reachable(loaded: Loaded, start: str, source: Source, lost: frozenset[str] 
     while todo:
         name = todo.pop()
         if name in found:
+            continue
+        if name in loaded.languages:
+            found[name] = Ref(_title(loaded.languages[name]))
             continue
         if trees[name] is None:
             raise GrammarError(

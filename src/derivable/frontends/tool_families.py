@@ -66,6 +66,7 @@ class Family:
         template: quotations from there: what the model's own template writes.
         style: how arguments are written: `json`, or one of `styles.json`.
         calls, heads: ways to write one call, as tags.
+        server_calls: those of a tool of the server; none where they are not known.
         triggers: what begins them in text, where the formats ask for it.
         formats, reasoning: see the module.
         sections, segments: see there.
@@ -82,6 +83,7 @@ class Family:
     style: str
     calls: tuple[dict[str, Any], ...]
     heads: tuple[dict[str, Any], ...]
+    server_calls: tuple[dict[str, Any], ...]
     triggers: tuple[str, ...]
     formats: Mapping[str, Any]
     reasoning: Mapping[str, Any]
@@ -152,6 +154,7 @@ def family_from(data: Mapping[str, Any]) -> Family:
         style=data["style"],
         calls=calls,
         heads=tuple(data.get("heads", ())),
+        server_calls=tuple(data.get("server_calls", ())),
         triggers=triggers,
         formats=formats,
         reasoning=data.get("reasoning", {} if thinks is None else _usual_reasoning(thinks)),

@@ -39,11 +39,15 @@ Relax = Sequence[str] | Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that a model may call: its name, the JSON Schema of its arguments, and where that stands."""
+    """A function that a model may call: its name, the JSON Schema of its arguments, and where that stands.
+
+    `of_server`: who serves the model has it, such as a browser, and some families write calls of it in another way.
+    """
 
     name: str
     parameters: Any
     pointer: str = ""
+    of_server: bool = False
 
 
 def read_tools(tools: Sequence[Any], limits: Limits, profile: Profile = "practical") -> list[Tool]:
@@ -143,10 +147,18 @@ def format_of_tools(
 
     Raises:
         GrammarError: no form of calls is known for the model.
+        UnsupportedFeatureError: a tool of the server, and no form of its calls is known.
     """
     family, known = family_of(model), list(tools)
+    for tool in known:
+        if tool.of_server and not family.server_calls:
+            raise UnsupportedFeatureError(
+                "tool of the server",
+                f"how {family.models[0]} calls tools of the server ({tool.name!r:.40}) is not known",
+                hint="Give them as functions.",
+            )
     key = _format(family, choice if known else "none", reasoning, single)
-    arguments = {tool.name: _arguments(family, tool, []) for tool in known}
+    arguments = [(tool, _arguments(family, tool, [])) for tool in known]
     filled = _filled(family.formats[key], _places(family, known, arguments, single))
     made: dict[str, Any] = in_sequence(family.reasoning.get(str(reasoning).lower()), filled)
     return made
@@ -186,8 +198,8 @@ class ToolForms:
         choice, chosen = _chosen(known, tool_choice)
         self.choice = choice if chosen else "none"
         single = not parallel or (isinstance(tool_choice, Mapping) and choice == "required" and len(chosen) == 1)
-        arguments = {tool.name: _arguments(family, tool, _relaxed(relax, known, tool)) for tool in chosen}
-        checked = [_checked(tool, arguments[tool.name], special_tokens, limits, self.schemas) for tool in chosen]
+        arguments = [(tool, _arguments(family, tool, _relaxed(relax, known, tool))) for tool in chosen]
+        checked = [_checked(tool, made, special_tokens, limits, self.schemas) for tool, made in arguments]
         self.relaxed = tuple([f"{tool.name}: {each}" for tool, rules in zip(chosen, checked) for each in rules.relaxed])
         self._family, self._single = family, single
         self._filling = _places(family, known, arguments, single)
@@ -288,15 +300,19 @@ def _chosen(tools: list[Tool], choice: Any) -> tuple[str, list[Tool]]:
     return choice, [] if choice == "none" else tools
 
 
-def _places(family: Family, known: list[Tool], arguments: Mapping[str, Any], single: bool) -> dict[str, Any]:
+def _places(family: Family, known: list[Tool], arguments: Sequence[tuple[Tool, Any]], single: bool) -> dict[str, Any]:
     """What the places of a format are filled with."""
 
-    def tags(calls: Sequence[Any]) -> list[Any]:
-        return [_filled(call, {**own, "$arguments": made}, name) for name, made in arguments.items() for call in calls]
+    def tags(calls: Sequence[Any], of_server: Sequence[Any] = ()) -> list[Any]:
+        return [
+            _filled(call, {**own, "$arguments": made}, tool.name)
+            for tool, made in arguments
+            for call in (of_server if tool.of_server else calls)
+        ]
 
     own: dict[str, Any] = {"$single": single, "$more": 0 if single else -1}
     own["$triggers"] = [trigger.replace("$name", tool.name) for tool in known for trigger in family.triggers]
-    own["$calls"] = tags(family.calls)
+    own["$calls"] = tags(family.calls, family.server_calls)
     own |= {f"$calls/{at}": tags(section.calls) for at, section in enumerate(family.sections)}
     return own | {"$heads": tags(family.heads)}
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
-from ...errors import DerivableError, UnsupportedFeatureError
+from ...errors import DerivableError
 from ...frontends.tools import Tool, format_of_tools
 from .openai_tool_call_schema import (
     AllowedToolChoiceParam,
@@ -58,7 +58,8 @@ def get_model_structural_tag(
 
     Args:
         model: one of xgrammar's names (`llama`, `qwen_3`, `harmony`, ...), or one that was registered.
-        tools: functions as OpenAI's Chat Completions API has them.
+        tools: functions as OpenAI's Chat Completions API has them; for `harmony`, tools of the server, too:
+            ``{"type": "web_search_preview", "name": "browser.search", "parameters": {...}}``.
         tool_choice: `"auto"` (also `None`), `"none"`, `"required"`, a function, or some of the tools.
         reasoning: whether reasoning comes first: `"enabled"`, `"disabled"`, or `"auto"` where it may.
         force_reasoning: without effect, as in xgrammar.
@@ -70,7 +71,8 @@ def get_model_structural_tag(
             tokens in any case.
 
     Raises:
-        ValueError: an unknown model, or tools or a choice that are none; tools of the server.
+        ValueError: an unknown model, or tools or a choice that are none; tools of the server for another model than
+            `harmony`.
 
     Example:
         >>> from derivable.compat import xgrammar as xgr
@@ -114,10 +116,8 @@ def _of_family(
     max_whitespace_cnt: int | None,
     parallel_tool_calls: bool,
 ) -> StructuralTag:
-    if builtin:
-        problem = f"tools of the server ({builtin[0].type!r}) are not supported. Give them as functions."
-        raise ValueError(problem) from UnsupportedFeatureError("builtin tool", problem)
     known = [Tool(each.function.name, _parameters(each.function)) for each in functions]
+    known += [Tool(each.name or each.type, _parameters_of_server(each), of_server=True) for each in builtin]
     wanted = "required" if choice == "forced" else choice
     single = choice == "forced" or not parallel_tool_calls
     try:
@@ -159,6 +159,11 @@ def _parameters(function: FunctionDefinition) -> dict[str, Any] | bool:
     if function.strict is False or function.parameters is None:
         return {"type": "object"}
     return function.parameters
+
+
+def _parameters_of_server(tool: BuiltinToolParam) -> dict[str, Any] | bool:
+    """Any JSON where no schema is given: what these tools take is not said by a type."""
+    return True if tool.parameters is None else tool.parameters
 
 
 def _adapted(part: Any, of_schemas: dict[str, Any], excludes: bool) -> Any:
