@@ -23,6 +23,15 @@ except ImportError as error:
 from .backend import Backend, RequestGrammar
 from .plugin import install, register
 from .processor import MaskProcessor
+from .proposer import GrammarProposer
 from .requests import RequestRefusedError
 
-__all__ = ["Backend", "MaskProcessor", "RequestGrammar", "RequestRefusedError", "install", "register"]
+__all__ = [
+    "Backend",
+    "GrammarProposer",
+    "MaskProcessor",
+    "RequestGrammar",
+    "RequestRefusedError",
+    "install",
+    "register",
+]

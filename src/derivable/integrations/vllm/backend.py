@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 from vllm.v1.structured_output.backend_types import (
@@ -14,10 +15,14 @@ from ...batch import allocate_bitmask, fill_bitmasks
 from ...constraint import Constraint
 from ...errors import DerivableError, LimitError
 from ...matcher import Matcher
+from ..drafts import draft_of
 from ..specs import is_turn
-from .requests import Constraints, constraints_of, grammar_of
+from .requests import METRICS, Constraints, constraints_of, grammar_of
 
 __all__ = ["Backend", "RequestGrammar"]
+
+_BEFORE = 256
+"""The last tokens of a request that drafts are made from: what a draft costs does not grow with the text."""
 
 
 class RequestGrammar(StructuredOutputGrammar):
@@ -37,6 +42,8 @@ class RequestGrammar(StructuredOutputGrammar):
         self._request: Any = None
         self._most = self._drafts = 0
         self._reasons = False
+        self._is_first = True
+        self._learnt: Matcher | None = None  # behind the tokens that drafts have been learnt from
 
     def keep(self, request: Any, most: int, *, reasons: bool, drafts: int) -> None:
         """The text is complete within a request's tokens.
@@ -98,6 +105,23 @@ class RequestGrammar(StructuredOutputGrammar):
                 return False
         return True
 
+    def draft(self, most: int) -> list[int]:
+        """At most so many tokens that are forced or likely next, by what requests with the same constraint have chosen
+        so far. Cost: for each token that was chosen since, and for each of the draft, that of a place's description."""
+        self._settle()
+        matcher, tokens = self.matcher, self._request.all_token_ids
+        speculator = matcher.constraint.speculator
+        learnt = self._learnt = self._learnt or matcher.constraint.matcher()
+        # Not learnt where tokens are taken: vLLM has drafts taken there as well, and takes them back.
+        for at in range(len(tokens) - (matcher.length - learnt.length), len(tokens)):
+            speculator.observe(speculator.places(learnt, tokens[max(0, at - 3) : at]), tokens[at])
+            try:
+                learnt.advance(tokens[at])
+            except DerivableError:  # it takes more work than a step may
+                self._learnt = matcher.fork()
+                break
+        return draft_of(matcher, tokens[-_BEFORE:], most, speculator)
+
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The tokens of a draft up to the first that is not allowed. Nothing is taken."""
         self._settle()
@@ -110,8 +134,12 @@ class RequestGrammar(StructuredOutputGrammar):
     def fill_bitmask(self, bitmask: Any, batch_index: int) -> None:
         """Writes the mask into a row of an int32 tensor on the CPU."""
         self._settle()
+        begin = perf_counter() if self._is_first else 0.0
         # PERF: by way of numpy; a tensor's own protocol takes 3 us more.
         fill_bitmasks([self.matcher], bitmask.numpy(), rows=[batch_index], threads=1)
+        if self._is_first:
+            self._is_first = False
+            METRICS.first_mask(perf_counter() - begin)
 
     def is_terminated(self) -> bool:
         """A token that ends the text was taken."""
@@ -149,9 +177,12 @@ class Backend(StructuredOutputBackend):
         Raises:
             RequestRefusedError: it cannot be enforced exactly.
         """
-        grammar = grammar_of(request_type.name.lower(), grammar_spec, compact=self._compact)
-        whole = is_turn(request_type.name.lower(), grammar_spec)
-        return RequestGrammar(self.constraints.compile(grammar, stop_token_ids), whole=whole)
+        kind = request_type.name.lower()
+        grammar, whole = grammar_of(kind, grammar_spec, compact=self._compact), is_turn(kind, grammar_spec)
+        state = RequestGrammar(self.constraints.compile(grammar, stop_token_ids), whole=whole)
+        METRICS.began("turn" if whole else kind)
+        METRICS.look(self.constraints.stats)
+        return state
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> Any:
         """int32 [max_num_seqs, ceil(vocab_size / 32)], on the CPU."""

@@ -17,6 +17,7 @@ from ...constraint import Constraint
 from ...errors import LimitError
 from .backend import Backend, RequestGrammar
 from .processor import ASYNCHRONOUS, NAME, REGISTERED, RUNNER, is_registered
+from .proposer import is_ours
 from .requests import RequestRefusedError, constraints_of, grammar_of, spec_of
 
 __all__ = ["install", "is_registered", "register"]
@@ -42,11 +43,13 @@ def install() -> None:
         names = (structured_output.XgrammarBackend, backend_xgrammar.XgrammarBackend)
         judges = backend_xgrammar.validate_xgrammar_grammar
         _ = structured_output.StructuredOutputManager._create_grammar
+        _ = structured_output.StructuredOutputManager.validate_tokens
     except (ImportError, AttributeError) as error:
         raise ImportError(f"this version of vLLM is not known ({error}). Use 0.32, or unset DERIVABLE_VLLM.") from error
     if Backend in names:
         return
     _tell_budgets(structured_output.StructuredOutputManager)
+    _have_drafts(structured_output.StructuredOutputManager)
     structured_output.XgrammarBackend = backend_xgrammar.XgrammarBackend = Backend
     backend_xgrammar.validate_xgrammar_grammar = wraps(judges)(validate)
     utils.xgr = _Apply(utils.xgr)
@@ -69,6 +72,29 @@ def _tell_budgets(manager: Any) -> None:
         return state
 
     manager._create_grammar = _create_grammar
+
+
+def _have_drafts(manager: Any) -> None:
+    """Has drafts made where vLLM's manager would shorten them, if vLLM was started with `GrammarProposer`."""
+    validate_tokens = manager.validate_tokens
+
+    @wraps(validate_tokens)
+    def drafted(self: Any, request: Any, spec_tokens: list[int]) -> list[int]:
+        config = self.vllm_config
+        if not is_ours(config.speculative_config):
+            return validate_tokens(self, request, spec_tokens)
+        asked = request.structured_output_request
+        state = getattr(asked, "grammar", None)
+        if not isinstance(state, RequestGrammar):
+            return []
+        if self.reasoner_cls is not None and not self.enable_in_reasoning and not asked.reasoning_ended:
+            return []  # what is written now is not the grammar's
+        # One token is chosen behind the draft.
+        context = config.model_config.max_model_len - request.num_tokens
+        left = min(request.max_tokens - request.num_output_tokens, context) - 1
+        return state.draft(min(config.num_speculative_tokens, left))
+
+    manager.validate_tokens = drafted
 
 
 class _Apply:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
 from functools import lru_cache
 from threading import Lock
+from time import perf_counter
 from typing import Any
+from weakref import WeakSet
 
 from ...compiler import Compiler
 from ...constraint import Constraint
@@ -21,7 +24,26 @@ try:
 except ImportError:  # before 0.12: what its server tells a client is a ValueError
     VLLMValidationError = ValueError
 
-__all__ = ["Constraints", "RequestRefusedError", "constraints_of", "grammar_of"]
+__all__ = ["METRICS", "Constraints", "RequestRefusedError", "constraints_of", "grammar_of"]
+
+
+class _Uncounted:
+    """What `Metrics` is without prometheus_client."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: None
+
+
+try:
+    from ..metrics import shared
+except ImportError:  # vLLM brings it
+    METRICS: Any = _Uncounted()
+else:
+    METRICS = shared()
+"""The counters of this process (`derivable.integrations.metrics`)."""
+
+_LOG = logging.getLogger("vllm.derivable")
+"""Beneath vLLM's own logger, which is set up as `VLLM_LOGGING_LEVEL` says."""
 
 
 class RequestRefusedError(DerivableError, VLLMValidationError):
@@ -64,6 +86,7 @@ class Constraints:
         self._vocabulary = Vocabulary.from_transformers(tokenizer, size=size)
         self._compilers: OrderedDict[tuple[int, ...], Compiler] = OrderedDict()
         self._lock = Lock()
+        self._told = WeakSet[Constraint]()  # what has been counted, and logged
         self._budget = int(os.environ.get("DERIVABLE_VLLM_CACHE_MB", "1024")) << 20
         self._timeout = float(os.environ.get("DERIVABLE_VLLM_TIMEOUT", "10"))
         self._store = os.environ.get("DERIVABLE_VLLM_STORE") or None
@@ -79,10 +102,20 @@ class Constraints:
         Raises:
             RequestRefusedError: it cannot be used with this model, or within the time.
         """
+        begin = perf_counter()
         try:
-            return self._compiler(ends).compile(grammar)
+            constraint = self._compiler(ends).compile(grammar)
         except DerivableError as error:
             raise RequestRefusedError(str(error)) from error
+        with self._lock:
+            is_new = constraint not in self._told
+            self._told.add(constraint)
+        if is_new:
+            relaxed = grammar.relaxed
+            METRICS.compiled(perf_counter() - begin, relaxed=bool(relaxed))
+            if relaxed:
+                _LOG.info("not enforced, as was asked for or as annotations are: %s", ", ".join(relaxed)[:1000])
+        return constraint
 
     def stats(self) -> dict[str, int]:
         """Sums of what `Compiler.stats` says."""
