@@ -25,14 +25,32 @@ TAG = SimpleNamespace(name="STRUCTURAL_TAG")
 class Manager:
     """As vLLM's `StructuredOutputManager`: who makes the state of a request, and asks it."""
 
-    def __init__(self, backend: Any, *, reasoner: Any = None, drafts: int = 0, context: int = 512) -> None:
+    def __init__(
+        self,
+        backend: Any,
+        *,
+        reasoner: Any = None,
+        drafts: int = 0,
+        context: int = 512,
+        ours: bool = False,
+    ) -> None:
         self.backend, self.reasoner_cls, self.enable_in_reasoning = backend, reasoner, False
         model = SimpleNamespace(max_model_len=context)
-        self.vllm_config = SimpleNamespace(model_config=model, num_speculative_tokens=drafts)
+        proposer = SimpleNamespace(model="derivable.integrations.vllm.GrammarProposer") if ours else None
+        self.vllm_config = SimpleNamespace(
+            model_config=model, num_speculative_tokens=drafts, speculative_config=proposer
+        )
 
     def _create_grammar(self, request: Any) -> Any:
         kind = TAG if request.pattern.startswith("{") else REGEX
         return self.backend.compile_grammar(kind, request.pattern, stop_token_ids={END})
+
+    def validate_tokens(self, request: Any, spec_tokens: list[int]) -> list[int]:
+        state = request.structured_output_request.grammar
+        return spec_tokens if state is None else state.validate_tokens(spec_tokens)
+
+    def accept_tokens(self, request: Any, new_token_ids: list[int]) -> bool:
+        return bool(request.structured_output_request.grammar.accept_tokens("r", new_token_ids))
 
 
 class Request:
@@ -41,11 +59,19 @@ class Request:
     def __init__(self, pattern: str, max_tokens: int, prompt: int = 3) -> None:
         self.pattern, self.max_tokens, self.num_prompt_tokens = pattern, max_tokens, prompt
         self.output: list[int] = []
-        self.structured_output_request = SimpleNamespace(reasoning_ended=None)
+        self.structured_output_request = SimpleNamespace(reasoning_ended=None, grammar=None)
 
     @property
     def num_output_tokens(self) -> int:
         return len(self.output)
+
+    @property
+    def num_tokens(self) -> int:
+        return self.num_prompt_tokens + len(self.output)
+
+    @property
+    def all_token_ids(self) -> list[int]:
+        return [120] * self.num_prompt_tokens + self.output
 
     def says(self, state: Any, tokens: list[int]) -> None:
         """Tokens that were sampled: those of the text are taken by its state."""
@@ -94,7 +120,8 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Any:
     ours = [name for name in sys.modules if name.startswith("derivable.integrations.vllm")]
     for name in ours:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(Manager, "_create_grammar", Manager._create_grammar)  # put back when this has ended
+    for name in ("_create_grammar", "validate_tokens", "accept_tokens"):
+        monkeypatch.setattr(Manager, name, getattr(Manager, name))  # put back when this has ended
     module = importlib.import_module("derivable.integrations.vllm")
     requests = importlib.import_module("derivable.integrations.vllm.requests")
     monkeypatch.setattr(requests.Vocabulary, "from_transformers", lambda tokenizer, size: VOCABULARY)
@@ -233,3 +260,46 @@ def test_turns_that_cannot_be_enforced_are_refused(vllm: Any) -> None:
     ):
         with pytest.raises(vllm.RequestRefusedError, match=problem):
             manager._create_grammar(Request(json.dumps({"type": "turn", **asked}), 16))
+
+
+def drafted(manager: Manager, request: Request) -> str:
+    """What the manager gives vLLM to verify."""
+    return bytes(manager.validate_tokens(request, [])).decode()
+
+
+def test_drafts_are_made_by_the_grammar(vllm: Any) -> None:
+    manager = manager_of(vllm, drafts=8, ours=True)
+    request = Request('\\{"name":"(x|y)","other":[0-9]\\}', 40)
+    request.structured_output_request.grammar = state = manager._create_grammar(request)
+    assert drafted(manager, request) == '{"name":'
+    request.says(state, list(b'{"name":"'))
+    assert drafted(manager, request) == ""  # x or y
+    request.says(state, list(b"x"))
+    assert drafted(manager, request) == '","other'
+    assert state.matcher.length == 10  # nothing was taken
+    again = Request(request.pattern, 12)
+    again.structured_output_request.grammar = state = manager._create_grammar(again)
+    again.says(state, list(b'{"name":"'))
+    assert drafted(manager, again) == 'x"'  # one token is chosen behind it
+    again = Request(request.pattern, 40)
+    again.structured_output_request.grammar = state = manager._create_grammar(again)
+    again.says(state, list(b'{"name":"'))
+    assert drafted(manager, again) == 'x","othe'  # as the first one chose
+    again = Request("[ab]{30}", 40)
+    again.structured_output_request.grammar = state = manager._create_grammar(again)
+    again.says(state, list(b"aabab"))
+    assert drafted(manager, again)[:2] == "ab"  # as after "ab" before
+
+
+def test_drafts_wait_for_the_end_of_the_reasoning(vllm: Any) -> None:
+    manager = manager_of(vllm, reasoner=object, drafts=8, ours=True)
+    request = Request("abcdef", 40)
+    request.structured_output_request.grammar = state = manager._create_grammar(request)
+    request.structured_output_request.reasoning_ended = False
+    request.says(state, [120])
+    assert drafted(manager, request) == ""
+    request.says(state, [THOUGHT])
+    assert drafted(manager, request) == "abcdef"
+    plain = Request("", 40)
+    plain.structured_output_request = None
+    assert drafted(manager, plain) == ""

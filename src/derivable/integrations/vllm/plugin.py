@@ -15,19 +15,32 @@ from typing import Any
 from ...apply import apply_bitmask
 from ...constraint import Constraint
 from ...errors import LimitError
+from ...frontends.tool_families import families
 from .backend import Backend, RequestGrammar
 from .processor import ASYNCHRONOUS, NAME, REGISTERED, RUNNER, is_registered
+from .prompts import PREFIX, with_prompt
 from .proposer import is_ours
-from .requests import RequestRefusedError, constraints_of, grammar_of, spec_of
+from .requests import METRICS, RequestRefusedError, constraints_of, grammar_of, spec_of
 
 __all__ = ["install", "is_registered", "register"]
 
 
 def register() -> None:
-    """The entry point `vllm.general_plugins`: guards `MaskProcessor`; if `DERIVABLE_VLLM=1`, installs the backend."""
+    """The entry point `vllm.general_plugins`: guards `MaskProcessor`; if `DERIVABLE_VLLM=1`, installs the backend and
+    names its tool parsers."""
     if os.environ.get("DERIVABLE_VLLM", "0") not in ("", "0"):
         install()
+        _name_parsers()
     _guard()
+
+
+def _name_parsers() -> None:
+    from vllm.tool_parsers import ToolParserManager
+
+    for family in families():
+        for model in family.models:
+            name = PREFIX + model
+            ToolParserManager.register_lazy_module(name, "derivable.integrations.vllm.tool_parser", name)
 
 
 def install() -> None:
@@ -42,14 +55,15 @@ def install() -> None:
 
         names = (structured_output.XgrammarBackend, backend_xgrammar.XgrammarBackend)
         judges = backend_xgrammar.validate_xgrammar_grammar
-        _ = structured_output.StructuredOutputManager._create_grammar
-        _ = structured_output.StructuredOutputManager.validate_tokens
+        manager = structured_output.StructuredOutputManager
+        _ = manager._create_grammar, manager.validate_tokens, manager.accept_tokens
     except (ImportError, AttributeError) as error:
         raise ImportError(f"this version of vLLM is not known ({error}). Use 0.32, or unset DERIVABLE_VLLM.") from error
     if Backend in names:
         return
-    _tell_budgets(structured_output.StructuredOutputManager)
-    _have_drafts(structured_output.StructuredOutputManager)
+    _tell_budgets(manager)
+    _have_drafts(manager)
+    _count_ends(manager)
     structured_output.XgrammarBackend = backend_xgrammar.XgrammarBackend = Backend
     backend_xgrammar.validate_xgrammar_grammar = wraps(judges)(validate)
     utils.xgr = _Apply(utils.xgr)
@@ -95,6 +109,21 @@ def _have_drafts(manager: Any) -> None:
         return state.draft(min(config.num_speculative_tokens, left))
 
     manager.validate_tokens = drafted
+
+
+def _count_ends(manager: Any) -> None:
+    """Counts texts that have ended. Not where their states take tokens, since they take drafts as well."""
+    accept_tokens = manager.accept_tokens
+
+    @wraps(accept_tokens)
+    def counted(self: Any, request: Any, new_token_ids: list[int]) -> bool:
+        taken: bool = accept_tokens(self, request, new_token_ids)
+        state = getattr(request.structured_output_request, "grammar", None)
+        if isinstance(state, RequestGrammar) and state.is_terminated():
+            METRICS.ended(state.matcher.tokens_left)
+        return taken
+
+    manager.accept_tokens = counted
 
 
 class _Apply:
@@ -161,7 +190,7 @@ def _guard() -> None:
 
     if is_registered():
         return
-    begin, judge = InputProcessor.__init__, InputProcessor._validate_params
+    begin, judge, process = InputProcessor.__init__, InputProcessor._validate_params, InputProcessor.process_inputs
 
     @wraps(begin)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -172,11 +201,22 @@ def _guard() -> None:
 
     @wraps(judge)
     def _validate_params(self: Any, params: Any, *args: Any, **kwargs: Any) -> Any:
-        result = judge(self, params, *args, **kwargs)
-        _check(self, params)
+        try:
+            result = judge(self, params, *args, **kwargs)
+            _check(self, params)
+        except RequestRefusedError as error:
+            METRICS.refused(error)
+            raise
         return result
 
+    @wraps(process)
+    def process_inputs(self: Any, request_id: str, prompt: Any, params: Any, *args: Any, **kwargs: Any) -> Any:
+        ids = prompt.get("prompt_token_ids") if isinstance(prompt, dict) else None
+        params = with_prompt(params, ids, self.tokenizer)
+        return process(self, request_id, prompt, params, *args, **kwargs)
+
     InputProcessor.__init__, InputProcessor._validate_params = __init__, _validate_params
+    InputProcessor.process_inputs = process_inputs
     setattr(InputProcessor, REGISTERED, True)
 
 
@@ -205,6 +245,8 @@ def _check(inputs: Any, params: Any) -> None:
             raise RequestRefusedError(
                 "vLLM takes disable_any_whitespace when it is started (--structured-outputs-config), not of a request."
             )
+        if problem := _narrowed(params):
+            raise RequestRefusedError(problem)
     else:
         return
     if inputs.tokenizer is None:
@@ -212,6 +254,10 @@ def _check(inputs: Any, params: Any) -> None:
     constraints = constraints_of(inputs.tokenizer, config.model_config.get_vocab_size())
     constraint = constraints.compile(grammar_of(kind, spec, compact=compact), _ends(inputs, params))
     _check_budget(constraint, params.max_tokens, config.model_config.max_model_len)
+    if params.min_tokens and not set(constraint.matcher().allowed_tokens().tolist()) - set(
+        constraint.vocabulary.eos_ids
+    ):
+        raise RequestRefusedError("min_tokens=1, but the only text is the empty one. Leave min_tokens out.")
 
 
 def _check_budget(constraint: Constraint, max_tokens: int | None, context: int) -> None:
@@ -233,6 +279,16 @@ def _ends(inputs: Any, params: Any) -> set[int]:
     return {*ends, *(params.stop_token_ids or ())} - {None}
 
 
+def _narrowed(params: Any) -> str | None:
+    """Why other options of a request may leave nothing that its mask allows."""
+    checks: list[tuple[Any, str]] = [
+        (params.min_tokens > 1, "min_tokens may take away the end where nothing else may come. Say it in the grammar."),
+        (params.allowed_token_ids, "allowed_token_ids may leave none that the grammar allows. Leave them out."),
+        (params.bad_words, "bad_words may leave no token that the grammar allows. Leave them out."),
+    ]  # fmt: skip
+    return next((problem for holds, problem in checks if holds), None)
+
+
 def _lost(config: Any, params: Any) -> str | None:
     """Why vLLM would drop the mask of `MaskProcessor`, or leave nothing that it allows."""
     from vllm.platforms import current_platform
@@ -244,11 +300,8 @@ def _lost(config: Any, params: Any) -> str | None:
         (current_platform.is_tpu(), "vLLM does not call logits processors on TPUs. Use structured outputs."),
         (config.scheduler_config.async_scheduling and not any(map(_is_ours, named)), ASYNCHRONOUS),
         (params.structured_outputs, "a request has structured outputs or a mask of its own, not both. Leave one out."),
-        (params.min_tokens, "min_tokens takes away the end where nothing else may come. Say in the grammar how long."),
-        (params.allowed_token_ids, "allowed_token_ids may leave none that the grammar allows. Leave them out."),
-        (params.bad_words, "bad_words may leave no token that the grammar allows. Leave them out."),
     ]  # fmt: skip
-    return next((problem for holds, problem in checks if holds), None)
+    return next((problem for holds, problem in checks if holds), None) or _narrowed(params)
 
 
 def _is_ours(named: Any) -> bool:
