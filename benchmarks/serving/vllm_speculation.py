@@ -160,7 +160,9 @@ def main() -> None:
             command = [sys.executable, *sys.argv, "--method", method, "--model", str(model), "--texts", str(texts)]
             done = subprocess.run(command, env={**os.environ, **SETTINGS}, capture_output=True, text=True)
             lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-            print("\n".join(lines) or f"{method} failed:\n{done.stderr[-3000:]}", flush=True)
+            print("\n".join(lines), flush=True)
+            if done.returncode:
+                print(f"{method} failed with status {done.returncode}:\n{done.stderr[-3000:]}", flush=True)
             if (plain := Path(folder) / "none.json").exists() and texts.exists() and method != "none":
                 print(f"# {method}: {differing(plain, texts)}", flush=True)
 

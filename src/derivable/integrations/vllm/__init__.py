@@ -10,6 +10,9 @@ exactly is refused when the request comes in.
 *A mask for each request.* `MaskProcessor` is a logits processor for whatever structured outputs cannot say:
 `SamplingParams(extra_args={"derivable": {"builtin": "sql"}})`. Where vLLM would drop it, such requests are refused.
 
+*Tools*: `--tool-call-parser derivable-qwen-3` (or another family) gives a request with tools the grammar of the whole
+turn. *Drafts*: `GrammarProposer` has vLLM verify what a grammar forces or makes likely.
+
 Tested with vLLM 0.32 on a CPU. `docs/hosts.md` says how to set it up, and what is refused.
 """
 
