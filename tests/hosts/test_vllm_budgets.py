@@ -34,6 +34,7 @@ class Manager:
         context: int = 512,
         ours: bool = False,
     ) -> None:
+        self._grammar_bitmask = Row()
         self.backend, self.reasoner_cls, self.enable_in_reasoning = backend, reasoner, False
         model = SimpleNamespace(max_model_len=context)
         proposer = SimpleNamespace(model="derivable.integrations.vllm.GrammarProposer") if ours else None
@@ -44,6 +45,16 @@ class Manager:
     def _create_grammar(self, request: Any) -> Any:
         kind = TAG if request.pattern.startswith("{") else REGEX
         return self.backend.compile_grammar(kind, request.pattern, stop_token_ids={END})
+
+    def _get_reasoner(self, request: Any) -> Any:
+        return self.reasoner_cls()
+
+    def _fill_bitmasks(self, batch: Any) -> None:
+        for state, index, applies in batch:
+            if applies:
+                state.fill_bitmask(self._grammar_bitmask, index)
+            else:
+                self._grammar_bitmask.words[index] = -1
 
     def validate_tokens(self, request: Any, spec_tokens: list[int]) -> list[int]:
         state = request.structured_output_request.grammar
@@ -120,7 +131,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Any:
     ours = [name for name in sys.modules if name.startswith("derivable.integrations.vllm")]
     for name in ours:
         monkeypatch.delitem(sys.modules, name)
-    for name in ("_create_grammar", "validate_tokens", "accept_tokens"):
+    for name in ("_create_grammar", "_fill_bitmasks", "validate_tokens", "accept_tokens"):
         monkeypatch.setattr(Manager, name, getattr(Manager, name))  # put back when this has ended
     module = importlib.import_module("derivable.integrations.vllm")
     requests = importlib.import_module("derivable.integrations.vllm.requests")
@@ -303,3 +314,30 @@ def test_drafts_wait_for_the_end_of_the_reasoning(vllm: Any) -> None:
     plain = Request("", 40)
     plain.structured_output_request = None
     assert drafted(manager, plain) == ""
+
+
+class Reasoner:
+    """As vLLM's parser of a reasoning that a call ends, too."""
+
+    reasoning_end_token_ids = frozenset({THOUGHT, ord("<")})
+
+    def find_reasoning_end(self, tokens: list[int]) -> Any:
+        return SimpleNamespace(implicit=tokens[0] == ord("<"))
+
+
+@pytest.mark.parametrize(("pattern", "barred"), [("[ab]+", {END, ord("<")}), ("<a>", {END}), ("(<a>)?", set())])
+def test_reasoning_does_not_end_without_a_text(vllm: Any, pattern: str, barred: set[int]) -> None:
+    """Neither by the end of the turn nor by a token that cannot begin the text."""
+    manager = manager_of(vllm, reasoner=Reasoner)
+    request = Request(pattern, 20)
+    state = manager._create_grammar(request)
+    request.structured_output_request.reasoning_ended = False
+    manager._fill_bitmasks([(state, 0, False)])
+    assert set(range(258)) - set(manager._grammar_bitmask.allowed()) == barred
+    request.says(state, [120, THOUGHT])
+    manager._fill_bitmasks([(state, 0, False)])  # a row of padding
+    assert len(manager._grammar_bitmask.allowed()) >= 258
+    manager._fill_bitmasks([(state, 0, True)])
+    row = Row()
+    state.fill_bitmask(row, 0)
+    assert manager._grammar_bitmask.allowed() == row.allowed()

@@ -136,10 +136,7 @@ def fits(llm: LLM, asked: Asked) -> bool:
     return True
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_texts_are_those_without_speculation(
-    model: Path, plain: dict[str, Run], failures: list[str], method: str
-) -> None:
+def texts_are_the_same(model: Path, plain: dict[str, Run], failures: list[str], method: str) -> None:
     llm = engine(model, method)
     try:
         again = Run(llm, ASKED)
@@ -156,6 +153,10 @@ def test_texts_are_those_without_speculation(
     finally:
         del llm
         gc.collect()
+
+
+def test_texts_are_those_without_drafts_by_grammar(model: Path, plain: dict[str, Run], failures: list[str]) -> None:
+    texts_are_the_same(model, plain, failures, "grammar")
 
 
 def test_forward_passes_on_schemas_of_maskbench(model: Path, plain: dict[str, Run], failures: list[str]) -> None:
@@ -182,10 +183,10 @@ def test_drafts_by_grammar_behind_a_reasoning(tmp_path: Path, failures: list[str
         tmp_path, "grammar", structured_outputs_config={"backend": "xgrammar", "reasoning_parser": "deepseek_r1"}
     )
     try:
-        asked = [Asked(regex="(ab){30}") for _ in range(12)]
-        made = Run(llm, asked, prompt="Say: <think>", temperature=1.0, max_tokens=200, logit_bias={end: 3.0})
-        ended = [each for each in made.texts if end in each]
-        assert len(ended) > 6
+        asked = [Asked(regex="(ab){30}") for _ in range(40)]
+        made = Run(llm, asked, prompt="Say: <think>", temperature=1.0, max_tokens=200)
+        ended = [each for each in made.texts if end in each[:150]]
+        assert ended, "no reasoning has ended: nothing was constrained"
         for tokens in ended:
             after = llm.get_tokenizer().decode(tokens[tokens.index(end) + 1 :], skip_special_tokens=True)
             assert after == "ab" * 30 and think not in tokens[tokens.index(end) + 1 :]
@@ -193,3 +194,9 @@ def test_drafts_by_grammar_behind_a_reasoning(tmp_path: Path, failures: list[str
     finally:
         del llm
         gc.collect()
+
+
+def test_texts_are_those_without_ngrams(model: Path, plain: dict[str, Run], failures: list[str]) -> None:
+    """The last one here: in a process where numba is loaded, which this does, vLLM 0.32 makes no other engine that
+    speculates (`triton_utils.dispatcher` trips over an object of llvmlite)."""
+    texts_are_the_same(model, plain, failures, "ngram")

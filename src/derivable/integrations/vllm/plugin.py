@@ -56,13 +56,14 @@ def install() -> None:
         names = (structured_output.XgrammarBackend, backend_xgrammar.XgrammarBackend)
         judges = backend_xgrammar.validate_xgrammar_grammar
         manager = structured_output.StructuredOutputManager
-        _ = manager._create_grammar, manager.validate_tokens, manager.accept_tokens
+        _ = manager._create_grammar, manager._fill_bitmasks, manager.validate_tokens, manager.accept_tokens
     except (ImportError, AttributeError) as error:
         raise ImportError(f"this version of vLLM is not known ({error}). Use 0.32, or unset DERIVABLE_VLLM.") from error
     if Backend in names:
         return
     _tell_budgets(manager)
     _have_drafts(manager)
+    _have_answers(manager)
     _count_ends(manager)
     structured_output.XgrammarBackend = backend_xgrammar.XgrammarBackend = Backend
     backend_xgrammar.validate_xgrammar_grammar = wraps(judges)(validate)
@@ -109,6 +110,21 @@ def _have_drafts(manager: Any) -> None:
         return state.draft(min(config.num_speculative_tokens, left))
 
     manager.validate_tokens = drafted
+
+
+def _have_answers(manager: Any) -> None:
+    """Has reasoning end with a text, where vLLM's manager has a row of it allow everything."""
+    fill = manager._fill_bitmasks
+
+    @wraps(fill)
+    def filled(self: Any, batch: Any) -> None:
+        rows = list(batch)
+        fill(self, rows)
+        for state, row, applies in rows:
+            if not applies and isinstance(state, RequestGrammar) and not state.is_terminated():
+                state.bar(self._grammar_bitmask, row, self._get_reasoner(state.request))
+
+    manager._fill_bitmasks = filled
 
 
 def _count_ends(manager: Any) -> None:

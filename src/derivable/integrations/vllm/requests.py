@@ -50,6 +50,9 @@ class RequestRefusedError(DerivableError, VLLMValidationError):
     """A request that cannot be enforced exactly, or whose mask vLLM would drop. Servers answer it with status 400."""
 
 
+_NAMED = 20
+"""Features that the log names of one grammar that does not enforce them."""
+
 _ENDS = 8
 """Sets of tokens that end a text, for each of which there is a vocabulary: requests choose them (`stop_token_ids`)."""
 
@@ -114,7 +117,11 @@ class Constraints:
             relaxed = grammar.relaxed
             METRICS.compiled(perf_counter() - begin, relaxed=bool(relaxed))
             if relaxed:
-                _LOG.info("not enforced, as was asked for or as annotations are: %s", ", ".join(relaxed)[:1000])
+                # As Python spells them: names of tools are anybody's, and may have line breaks.
+                _LOG.info(
+                    "a grammar does not enforce %s",
+                    f"{list(relaxed[:_NAMED])}{' and others' * (len(relaxed) > _NAMED)}",
+                )
         return constraint
 
     def stats(self) -> dict[str, int]:
