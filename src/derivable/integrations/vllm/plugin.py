@@ -16,10 +16,10 @@ from ...apply import apply_bitmask
 from ...constraint import Constraint
 from ...errors import LimitError
 from ...frontends.tool_families import families
-from .backend import Backend, RequestGrammar
+from .backend import Backend
+from .manager import extend
 from .processor import ASYNCHRONOUS, NAME, REGISTERED, RUNNER, is_registered
 from .prompts import PREFIX, with_prompt
-from .proposer import is_ours
 from .requests import METRICS, RequestRefusedError, constraints_of, grammar_of, spec_of
 
 __all__ = ["install", "is_registered", "register"]
@@ -61,85 +61,10 @@ def install() -> None:
         raise ImportError(f"this version of vLLM is not known ({error}). Use 0.32, or unset DERIVABLE_VLLM.") from error
     if Backend in names:
         return
-    _tell_budgets(manager)
-    _have_drafts(manager)
-    _have_answers(manager)
-    _count_ends(manager)
+    extend(manager)
     structured_output.XgrammarBackend = backend_xgrammar.XgrammarBackend = Backend
     backend_xgrammar.validate_xgrammar_grammar = wraps(judges)(validate)
     utils.xgr = _Apply(utils.xgr)
-
-
-def _tell_budgets(manager: Any) -> None:
-    """Has vLLM's manager tell the state of a request how many tokens the request may take."""
-    create = manager._create_grammar
-
-    @wraps(create)
-    def _create_grammar(self: Any, request: Any) -> Any:
-        state = create(self, request)
-        if isinstance(state, RequestGrammar):
-            config = self.vllm_config
-            most = min(request.max_tokens, config.model_config.max_model_len - request.num_prompt_tokens)
-            if state.whole:  # the mask begins with the first token, whatever reasoning parser there is
-                request.structured_output_request.reasoning_ended = True
-            reasons = self.reasoner_cls is not None and not self.enable_in_reasoning and not state.whole
-            state.keep(request, most, reasons=reasons, drafts=config.num_speculative_tokens)
-        return state
-
-    manager._create_grammar = _create_grammar
-
-
-def _have_drafts(manager: Any) -> None:
-    """Has drafts made where vLLM's manager would shorten them, if vLLM was started with `GrammarProposer`."""
-    validate_tokens = manager.validate_tokens
-
-    @wraps(validate_tokens)
-    def drafted(self: Any, request: Any, spec_tokens: list[int]) -> list[int]:
-        config = self.vllm_config
-        if not is_ours(config.speculative_config):
-            return validate_tokens(self, request, spec_tokens)
-        asked = request.structured_output_request
-        state = getattr(asked, "grammar", None)
-        if not isinstance(state, RequestGrammar):
-            return []
-        if self.reasoner_cls is not None and not self.enable_in_reasoning and not asked.reasoning_ended:
-            return []  # what is written now is not the grammar's
-        # One token is chosen behind the draft.
-        context = config.model_config.max_model_len - request.num_tokens
-        left = min(request.max_tokens - request.num_output_tokens, context) - 1
-        return state.draft(min(config.num_speculative_tokens, left))
-
-    manager.validate_tokens = drafted
-
-
-def _have_answers(manager: Any) -> None:
-    """Has reasoning end with a text, where vLLM's manager has a row of it allow everything."""
-    fill = manager._fill_bitmasks
-
-    @wraps(fill)
-    def filled(self: Any, batch: Any) -> None:
-        rows = list(batch)
-        fill(self, rows)
-        for state, row, applies in rows:
-            if not applies and isinstance(state, RequestGrammar) and not state.is_terminated():
-                state.bar(self._grammar_bitmask, row, self._get_reasoner(state.request))
-
-    manager._fill_bitmasks = filled
-
-
-def _count_ends(manager: Any) -> None:
-    """Counts texts that have ended. Not where their states take tokens, since they take drafts as well."""
-    accept_tokens = manager.accept_tokens
-
-    @wraps(accept_tokens)
-    def counted(self: Any, request: Any, new_token_ids: list[int]) -> bool:
-        taken: bool = accept_tokens(self, request, new_token_ids)
-        state = getattr(request.structured_output_request, "grammar", None)
-        if isinstance(state, RequestGrammar) and state.is_terminated():
-            METRICS.ended(state.matcher.tokens_left)
-        return taken
-
-    manager.accept_tokens = counted
 
 
 class _Apply:

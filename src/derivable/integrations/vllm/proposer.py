@@ -2,7 +2,7 @@
 
 vLLM asks a proposer for drafts in the process of the model, where rows have no names. Then it shows each draft to the
 state of its request in the process of the scheduler, which may shorten it. The grammar is known there, so drafts are
-made there (`plugin`), and the proposer proposes nothing.
+made there (`manager`), and the proposer proposes nothing.
 """
 
 from __future__ import annotations
