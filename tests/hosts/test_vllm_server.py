@@ -282,6 +282,11 @@ def test_several_completions(server: Server, masked: Any) -> None:
     assert all(re.fullmatch("[a-z]{8}", choice.message.content) for choice in made)
 
 
+def test_a_mask_for_each_request(server: Server, masked: Any) -> None:
+    spec = json.dumps({"lark": 'start: "x" /[0-9]{3}/'})
+    assert re.fullmatch("x[0-9]{3}", answer_of(server.chat(extra_body={"vllm_xargs": {"derivable": spec}})))
+
+
 def test_stop_strings_cut_a_text(server: Server, masked: Any) -> None:
     [choice] = server.chat(stop=["c"], extra_body={"structured_outputs": {"regex": "abcd"}}).choices
     assert choice.message.content == "ab" and choice.finish_reason == "stop"
@@ -314,6 +319,12 @@ def test_logprobs_are_of_allowed_tokens(server: Server, masked: Any) -> None:
         ({"response_format": json_schema({"type": "string", "pattern": r"(a)\1"}, True)}, "back reference"),
         ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "minimum": "x"}}}]},
          "the tool 'f'"),
+        ({"extra_body": {"structured_outputs": {"structural_tag": json.dumps({**TAG, "format": {"type": "regex",
+         "pattern": r"(a)\1"}})}}}, "back reference"),
+        ({"extra_body": {"vllm_xargs": {"derivable": '{"regex": "("}'}}}, "regex"),
+        ({"n": 2, "extra_body": {"use_beam_search": True, "structured_outputs": {"regex": "a"}}}, "beam search"),
+        ({"n": 2, "extra_body": {"use_beam_search": True, "vllm_xargs": {"derivable": '{"regex": "a"}'}}}, "beam"),
+        ({"n": 2, "extra_body": {"use_beam_search": True}, "response_format": {"type": "json_object"}}, "beam search"),
         ({"tools": TOOLS, "extra_body": {"structured_outputs": {"regex": "a"}}}, "json or json_object"),
     ],
 )  # fmt: skip

@@ -106,7 +106,8 @@ def validate(sampling_params: Any) -> None:
         )
     if params.json is not None and params.disable_additional_properties:
         params.json = _closed(params.json)
-    grammar_of(*_asked(params))
+    if params.structural_tag is None:  # else vLLM's server hides why; it comes up again where the request is compiled
+        grammar_of(*_asked(params))
 
 
 def _asked(params: Any) -> tuple[str, Any]:
@@ -158,7 +159,32 @@ def _guard() -> None:
 
     InputProcessor.__init__, InputProcessor._validate_params = __init__, _validate_params
     InputProcessor.process_inputs = process_inputs
+    _guard_beams()
     setattr(InputProcessor, REGISTERED, True)
+
+
+def _guard_beams() -> None:
+    """Has vLLM's server refuse constraints beside beam search, which it would drop."""
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+    from vllm.entrypoints.openai.completion.protocol import CompletionRequest
+
+    for kind in (ChatCompletionRequest, CompletionRequest):
+        kind.to_beam_search_params = _refusing(kind.to_beam_search_params)
+
+
+def _refusing(make: Any) -> Any:
+    @wraps(make)
+    def to_beam_search_params(self: Any, *args: Any, **kwargs: Any) -> Any:
+        asked = _is_installed() and self.extract_structured_outputs() is not None
+        if asked or NAME in (self.vllm_xargs or ()):
+            error = RequestRefusedError(
+                "vLLM's server does not constrain beam search. Ask for one text, or use LLM.beam_search in a program."
+            )
+            METRICS.refused(error)
+            raise error
+        return make(self, *args, **kwargs)
+
+    return to_beam_search_params
 
 
 def _is_installed() -> bool:
