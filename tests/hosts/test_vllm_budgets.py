@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -302,6 +303,13 @@ def test_drafts_are_made_by_the_grammar(vllm: Any) -> None:
     assert drafted(manager, again)[:2] == "ab"  # as after "ab" before
 
 
+def test_the_proposer_wants_our_masks(vllm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert vllm.GrammarProposer(None).propose([[1], [2, 3]], None, None, slot_mappings=None) == [[], []]
+    monkeypatch.setattr(sys.modules["vllm.v1.structured_output"], "XgrammarBackend", object)
+    with pytest.raises(dv.DerivableError, match="DERIVABLE_VLLM=1"):
+        vllm.GrammarProposer(None)
+
+
 def test_drafts_wait_for_the_end_of_the_reasoning(vllm: Any) -> None:
     manager = manager_of(vllm, reasoner=object, drafts=8, ours=True)
     request = Request("abcdef", 40)
@@ -341,3 +349,48 @@ def test_reasoning_does_not_end_without_a_text(vllm: Any, pattern: str, barred: 
     row = Row()
     state.fill_bitmask(row, 0)
     assert manager._grammar_bitmask.allowed() == row.allowed()
+
+
+@dataclass
+class Asked:
+    """As vLLM's `StructuredOutputsParams`."""
+
+    structural_tag: str | None = None
+
+
+class Params:
+    """As vLLM's `SamplingParams`."""
+
+    def __init__(self, asked: Asked | None) -> None:
+        self.structured_outputs = asked
+
+    def clone(self) -> Params:
+        return Params(self.structured_outputs)
+
+
+class Decoder:
+    """A tokenizer whose tokens are characters."""
+
+    def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
+        assert not skip_special_tokens
+        return "".join(map(chr, ids))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "end"),
+    [("Say:", ""), ("Say:<think>", "<think>"), ("Say:<think>\n", "<think>"), ("<think>no</think>\n\n", "</think>")],
+)
+def test_a_turn_begins_where_its_prompt_ends(vllm: Any, prompt: str, end: str) -> None:
+    with_prompt = importlib.import_module("derivable.integrations.vllm.prompts").with_prompt
+    ids = [*map(ord, prompt)]
+    params = Params(Asked(json.dumps({"type": "turn", "model": "qwen-3"})))
+    told = json.loads(with_prompt(params, ids, Decoder()).structured_outputs.structural_tag)
+    assert told == {"type": "turn", "model": "qwen-3", "prompt": end}
+    assert "prompt" not in json.loads(params.structured_outputs.structural_tag)
+    dv.Grammar.from_turn("qwen-3", prompt=end)
+    others: list[Any] = [{"type": "turn", "model": "qwen-3", "prompt": "x"}, {"type": "turn", "model": "nobody"}]
+    others += [{"type": "turn", "model": "qwen-3", "reasoning": "none"}, {"format": {"type": "any_text"}}]
+    for tag in others:
+        params = Params(Asked(json.dumps(tag)))
+        assert with_prompt(params, ids, Decoder()) is params
+    assert with_prompt(none := Params(None), ids, Decoder()) is none

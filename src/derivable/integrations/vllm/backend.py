@@ -172,6 +172,7 @@ class RequestGrammar(StructuredOutputGrammar):
     def reset(self) -> None:
         """The same grammar from the beginning."""
         self.matcher.reset()
+        self._learnt = None
 
 
 class Backend(StructuredOutputBackend):

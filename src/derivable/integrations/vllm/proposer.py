@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...errors import DerivableError
+from .backend import Backend
+
 __all__ = ["GrammarProposer", "is_ours"]
 
 
@@ -21,10 +24,16 @@ class GrammarProposer:
 
     Args:
         vllm_config: vLLM's.
+
+    Raises:
+        DerivableError: this engine does not mask, so there would never be a draft.
     """
 
     def __init__(self, vllm_config: Any) -> None:
-        pass
+        from vllm.v1 import structured_output
+
+        if structured_output.XgrammarBackend is not Backend:
+            raise DerivableError("GrammarProposer drafts for Derivable's masks only. Start vLLM with DERIVABLE_VLLM=1.")
 
     def propose(self, sampled_token_ids: Sequence[Sequence[int]], *args: Any, **kwargs: Any) -> list[list[int]]:
         """An empty draft for each row of the batch: the scheduler's side fills them."""
