@@ -48,7 +48,7 @@ def draft_of(matcher: Matcher, before: Sequence[int], most: int, speculator: Spe
         >>> matcher = dv.compile(dv.Grammar.from_regex("ab(c|d)ab"), vocab).matcher()
         >>> draft_of(matcher, [], 8, dv.Speculator())
         [0, 1]
-        >>> draft_of(matcher, [0, 1, 2, 0, 1], 8, dv.Speculator())
+        >>> draft_of(matcher, [0, 1, 2], 8, dv.Speculator())
         [0, 1, 2, 0, 1]
     """
     policy = Policy(drafters=(_FORCED, speculator, _LOOKUP))
