@@ -51,7 +51,7 @@ def draft_of(matcher: Matcher, before: Sequence[int], most: int, speculator: Spe
         >>> draft_of(matcher, [0, 1, 2], 8, dv.Speculator())
         [0, 1, 2, 0, 1]
     """
-    policy = Policy(drafters=(_FORCED, speculator, _LOOKUP))
+    policy = Policy(drafters=(_FORCED, speculator, _LOOKUP), forced=False)
     draft: list[int] = []
     try:
         for token, _ in guesses(matcher.fork(), list(before), policy, most):
