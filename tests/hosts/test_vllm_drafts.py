@@ -196,6 +196,6 @@ def test_drafts_by_grammar_behind_a_reasoning(tmp_path: Path, failures: list[str
 
 
 def test_texts_are_those_without_ngrams(model: Path, plain: dict[str, Run], failures: list[str]) -> None:
-    """The last one here: in a process where numba is loaded, which this does, vLLM 0.32 makes no other engine that
-    speculates (`triton_utils.dispatcher` trips over an object of llvmlite)."""
+    """The last one here: in a process where numba is loaded, which this does, vLLM 0.32 makes no other engine
+    (`triton_utils.dispatcher` trips over an object of llvmlite)."""
     texts_are_the_same(model, plain, failures, "ngram")
