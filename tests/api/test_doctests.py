@@ -12,7 +12,11 @@ from embedded_model import needs_weights
 import derivable as dv
 
 PACKAGE = Path(dv.__file__).parent
-OPTIONAL = dict.fromkeys(("frontends/json_schema/reading/sources.py", "frontends/languages.py"), "pydantic")
+OPTIONAL = {
+    "frontends/json_schema/reading/sources.py": "pydantic",
+    "frontends/languages.py": "pydantic",
+    "integrations/metrics.py": "prometheus_client",
+}
 MODULES = sorted(
     path.relative_to(PACKAGE).as_posix()
     for path in PACKAGE.rglob("*.py")

@@ -21,7 +21,7 @@ PAGES = [page for page in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "READM
 
 NOT_RUN = Counter(
     {
-        "vLLM": 3,
+        "vLLM": 4,
         "Ray": 3,
         "llama-cpp-python": 2,
         "MLX": 1,

@@ -11,15 +11,18 @@ import pytest
 import derivable as dv
 
 
-@pytest.mark.parametrize("absent", ["torch", "transformers"])
-def test_transformers(absent: str) -> None:
+@pytest.mark.parametrize(
+    ("integration", "absent"),
+    [("transformers", "torch"), ("transformers", "transformers"), ("metrics", "prometheus_client")],
+)
+def test_what_to_install_is_said(integration: str, absent: str) -> None:
     code = (
         f"import sys\nsys.modules[{absent!r}] = None\n"
-        "try: import derivable.integrations.transformers\n"
+        f"try: import derivable.integrations.{integration}\n"
         "except ImportError as error: print(error)\n"
     )
     paths = ":".join([str(Path(dv.__file__).parents[1]), *(path for path in sys.path if path)])
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env={"PYTHONPATH": paths}
     )
-    assert "pip install 'derivable[transformers]'" in done.stdout, done.stderr
+    assert f"pip install 'derivable[{integration}]'" in done.stdout, done.stderr

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -25,14 +26,43 @@ TAG = SimpleNamespace(name="STRUCTURAL_TAG")
 class Manager:
     """As vLLM's `StructuredOutputManager`: who makes the state of a request, and asks it."""
 
-    def __init__(self, backend: Any, *, reasoner: Any = None, drafts: int = 0, context: int = 512) -> None:
+    def __init__(
+        self,
+        backend: Any,
+        *,
+        reasoner: Any = None,
+        drafts: int = 0,
+        context: int = 512,
+        ours: bool = False,
+    ) -> None:
+        self._grammar_bitmask = Row()
         self.backend, self.reasoner_cls, self.enable_in_reasoning = backend, reasoner, False
         model = SimpleNamespace(max_model_len=context)
-        self.vllm_config = SimpleNamespace(model_config=model, num_speculative_tokens=drafts)
+        proposer = SimpleNamespace(model="derivable.integrations.vllm.GrammarProposer") if ours else None
+        self.vllm_config = SimpleNamespace(
+            model_config=model, num_speculative_tokens=drafts, speculative_config=proposer
+        )
 
     def _create_grammar(self, request: Any) -> Any:
         kind = TAG if request.pattern.startswith("{") else REGEX
         return self.backend.compile_grammar(kind, request.pattern, stop_token_ids={END})
+
+    def _get_reasoner(self, request: Any) -> Any:
+        return self.reasoner_cls()
+
+    def _fill_bitmasks(self, batch: Any) -> None:
+        for state, index, applies in batch:
+            if applies:
+                state.fill_bitmask(self._grammar_bitmask, index)
+            else:
+                self._grammar_bitmask.words[index] = -1
+
+    def validate_tokens(self, request: Any, spec_tokens: list[int]) -> list[int]:
+        state = request.structured_output_request.grammar
+        return spec_tokens if state is None else state.validate_tokens(spec_tokens)
+
+    def accept_tokens(self, request: Any, new_token_ids: list[int]) -> bool:
+        return bool(request.structured_output_request.grammar.accept_tokens("r", new_token_ids))
 
 
 class Request:
@@ -41,11 +71,19 @@ class Request:
     def __init__(self, pattern: str, max_tokens: int, prompt: int = 3) -> None:
         self.pattern, self.max_tokens, self.num_prompt_tokens = pattern, max_tokens, prompt
         self.output: list[int] = []
-        self.structured_output_request = SimpleNamespace(reasoning_ended=None)
+        self.structured_output_request = SimpleNamespace(reasoning_ended=None, grammar=None)
 
     @property
     def num_output_tokens(self) -> int:
         return len(self.output)
+
+    @property
+    def num_tokens(self) -> int:
+        return self.num_prompt_tokens + len(self.output)
+
+    @property
+    def all_token_ids(self) -> list[int]:
+        return [120] * self.num_prompt_tokens + self.output
 
     def says(self, state: Any, tokens: list[int]) -> None:
         """Tokens that were sampled: those of the text are taken by its state."""
@@ -94,7 +132,8 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Any:
     ours = [name for name in sys.modules if name.startswith("derivable.integrations.vllm")]
     for name in ours:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(Manager, "_create_grammar", Manager._create_grammar)  # put back when this has ended
+    for name in ("_create_grammar", "_fill_bitmasks", "validate_tokens", "accept_tokens"):
+        monkeypatch.setattr(Manager, name, getattr(Manager, name))  # put back when this has ended
     module = importlib.import_module("derivable.integrations.vllm")
     requests = importlib.import_module("derivable.integrations.vllm.requests")
     monkeypatch.setattr(requests.Vocabulary, "from_transformers", lambda tokenizer, size: VOCABULARY)
@@ -233,3 +272,125 @@ def test_turns_that_cannot_be_enforced_are_refused(vllm: Any) -> None:
     ):
         with pytest.raises(vllm.RequestRefusedError, match=problem):
             manager._create_grammar(Request(json.dumps({"type": "turn", **asked}), 16))
+
+
+def drafted(manager: Manager, request: Request) -> str:
+    """What the manager gives vLLM to verify."""
+    return bytes(manager.validate_tokens(request, [])).decode()
+
+
+def test_drafts_are_made_by_the_grammar(vllm: Any) -> None:
+    manager = manager_of(vllm, drafts=8, ours=True)
+    request = Request('\\{"name":"(x|y)","other":[0-9]\\}', 40)
+    request.structured_output_request.grammar = state = manager._create_grammar(request)
+    assert drafted(manager, request) == '{"name":'
+    request.says(state, list(b'{"name":"'))
+    assert drafted(manager, request) == ""  # x or y
+    request.says(state, list(b"x"))
+    assert drafted(manager, request) == '","other'
+    assert state.matcher.length == 10  # nothing was taken
+    again = Request(request.pattern, 12)
+    again.structured_output_request.grammar = state = manager._create_grammar(again)
+    again.says(state, list(b'{"name":"'))
+    assert drafted(manager, again) == 'x"'  # one token is chosen behind it
+    again = Request(request.pattern, 40)
+    again.structured_output_request.grammar = state = manager._create_grammar(again)
+    again.says(state, list(b'{"name":"'))
+    assert drafted(manager, again) == 'x","othe'  # as the first one chose
+    again = Request("[ab]{30}", 40)
+    again.structured_output_request.grammar = state = manager._create_grammar(again)
+    again.says(state, list(b"aabab"))
+    assert drafted(manager, again)[:2] == "ab"  # as after "ab" before
+
+
+def test_the_proposer_wants_our_masks(vllm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert vllm.GrammarProposer(None).propose([[1], [2, 3]], None, None, slot_mappings=None) == [[], []]
+    monkeypatch.setattr(sys.modules["vllm.v1.structured_output"], "XgrammarBackend", object)
+    with pytest.raises(dv.DerivableError, match="DERIVABLE_VLLM=1"):
+        vllm.GrammarProposer(None)
+
+
+def test_drafts_wait_for_the_end_of_the_reasoning(vllm: Any) -> None:
+    manager = manager_of(vllm, reasoner=object, drafts=8, ours=True)
+    request = Request("abcdef", 40)
+    request.structured_output_request.grammar = state = manager._create_grammar(request)
+    request.structured_output_request.reasoning_ended = False
+    request.says(state, [120])
+    assert drafted(manager, request) == ""
+    request.says(state, [THOUGHT])
+    assert drafted(manager, request) == "abcdef"
+    plain = Request("", 40)
+    plain.structured_output_request = None
+    assert drafted(manager, plain) == ""
+
+
+class Reasoner:
+    """As vLLM's parser of a reasoning that a call ends, too."""
+
+    reasoning_end_token_ids = frozenset({THOUGHT, ord("<")})
+
+    def find_reasoning_end(self, tokens: list[int]) -> Any:
+        return SimpleNamespace(implicit=tokens[0] == ord("<"))
+
+
+@pytest.mark.parametrize(("pattern", "barred"), [("[ab]+", {END, ord("<")}), ("<a>", {END}), ("(<a>)?", set())])
+def test_reasoning_does_not_end_without_a_text(vllm: Any, pattern: str, barred: set[int]) -> None:
+    """Neither by the end of the turn nor by a token that cannot begin the text."""
+    manager = manager_of(vllm, reasoner=Reasoner)
+    request = Request(pattern, 20)
+    state = manager._create_grammar(request)
+    request.structured_output_request.reasoning_ended = False
+    manager._fill_bitmasks([(state, 0, False)])
+    assert set(range(258)) - set(manager._grammar_bitmask.allowed()) == barred
+    request.says(state, [120, THOUGHT])
+    manager._fill_bitmasks([(state, 0, False)])  # a row of padding
+    assert len(manager._grammar_bitmask.allowed()) >= 258
+    manager._fill_bitmasks([(state, 0, True)])
+    row = Row()
+    state.fill_bitmask(row, 0)
+    assert manager._grammar_bitmask.allowed() == row.allowed()
+
+
+@dataclass
+class Asked:
+    """As vLLM's `StructuredOutputsParams`."""
+
+    structural_tag: str | None = None
+
+
+class Params:
+    """As vLLM's `SamplingParams`."""
+
+    def __init__(self, asked: Asked | None) -> None:
+        self.structured_outputs = asked
+
+    def clone(self) -> Params:
+        return Params(self.structured_outputs)
+
+
+class Decoder:
+    """A tokenizer whose tokens are characters."""
+
+    def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
+        assert not skip_special_tokens
+        return "".join(map(chr, ids))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "end"),
+    [("Say:", ""), ("Say:<think>", "<think>"), ("Say:<think>\n", "<think>"), ("<think>no</think>\n\n", "</think>")],
+)
+def test_a_turn_begins_where_its_prompt_ends(vllm: Any, prompt: str, end: str) -> None:
+    with_prompt = importlib.import_module("derivable.integrations.vllm.prompts").with_prompt
+    ids = [*map(ord, prompt)]
+    params = Params(Asked(json.dumps({"type": "turn", "model": "qwen-3"})))
+    told = json.loads(with_prompt(params, ids, Decoder()).structured_outputs.structural_tag)
+    assert told == {"type": "turn", "model": "qwen-3", "prompt": end}
+    assert "prompt" not in json.loads(params.structured_outputs.structural_tag)
+    dv.Grammar.from_turn("qwen-3", prompt=end)
+    others: list[Any] = [{"type": "turn", "model": "qwen-3", "prompt": "x"}, {"type": "turn", "model": "nobody"}]
+    others += [{"type": "turn", "model": "qwen-3", "reasoning": "none"}, {"format": {"type": "any_text"}}]
+    for tag in others:
+        params = Params(Asked(json.dumps(tag)))
+        assert with_prompt(params, ids, Decoder()) is params
+    assert with_prompt(none := Params(None), ids, Decoder()) is none

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import ArgumentError, GrammarError
 from ..grammar import Grammar
+from ..support.caches import remembered, text_of
 
 __all__ = ["KINDS", "grammar_of", "is_lark", "is_turn", "spec_of"]
 
@@ -50,7 +51,8 @@ def _turn(spec: Any) -> Grammar:
     unknown = [key for key in options if key not in _TURN]
     if unknown:
         raise ArgumentError("an option of the turn", f"one of {', '.join(_TURN)}", unknown[0])
-    return Grammar.from_turn(**options)
+    key = ("turn", text_of(options))
+    return remembered(key, lambda: Grammar.from_turn(**options))
 
 
 def _tag_or_turn(spec: Any) -> Grammar:

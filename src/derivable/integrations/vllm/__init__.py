@@ -10,6 +10,9 @@ exactly is refused when the request comes in.
 *A mask for each request.* `MaskProcessor` is a logits processor for whatever structured outputs cannot say:
 `SamplingParams(extra_args={"derivable": {"builtin": "sql"}})`. Where vLLM would drop it, such requests are refused.
 
+*Tools*: `--tool-call-parser derivable-qwen-3` (or another family) gives a request with tools the grammar of the whole
+turn. *Drafts*: `GrammarProposer` has vLLM verify what a grammar forces or makes likely.
+
 Tested with vLLM 0.32 on a CPU. `docs/hosts.md` says how to set it up, and what is refused.
 """
 
@@ -23,6 +26,15 @@ except ImportError as error:
 from .backend import Backend, RequestGrammar
 from .plugin import install, register
 from .processor import MaskProcessor
+from .proposer import GrammarProposer
 from .requests import RequestRefusedError
 
-__all__ = ["Backend", "MaskProcessor", "RequestGrammar", "RequestRefusedError", "install", "register"]
+__all__ = [
+    "Backend",
+    "GrammarProposer",
+    "MaskProcessor",
+    "RequestGrammar",
+    "RequestRefusedError",
+    "install",
+    "register",
+]

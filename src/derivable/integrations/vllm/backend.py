@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
+import numpy as np
 from vllm.v1.structured_output.backend_types import (
     StructuredOutputBackend,
     StructuredOutputGrammar,
@@ -14,10 +16,14 @@ from ...batch import allocate_bitmask, fill_bitmasks
 from ...constraint import Constraint
 from ...errors import DerivableError, LimitError
 from ...matcher import Matcher
+from ..drafts import draft_of
 from ..specs import is_turn
-from .requests import Constraints, constraints_of, grammar_of
+from .requests import METRICS, Constraints, constraints_of, grammar_of
 
 __all__ = ["Backend", "RequestGrammar"]
+
+_BEFORE = 256
+"""The last tokens of a request that drafts are made from: what a draft costs does not grow with the text."""
 
 
 class RequestGrammar(StructuredOutputGrammar):
@@ -29,14 +35,20 @@ class RequestGrammar(StructuredOutputGrammar):
     Args:
         constraint: what the text has to be.
         whole: it is the whole turn, reasoning included, so that vLLM's own gate is not to wait for the end of that.
+
+    Attributes:
+        request: vLLM's; `None` before `keep`.
     """
 
     def __init__(self, constraint: Constraint, *, whole: bool = False) -> None:
         self.matcher: Matcher = constraint.matcher()
         self.whole = whole
-        self._request: Any = None
+        self.request: Any = None
         self._most = self._drafts = 0
         self._reasons = False
+        self._is_first = True
+        self._barred: list[int] | None = None
+        self._learnt: Matcher | None = None  # behind the tokens that drafts have been learnt from
 
     def keep(self, request: Any, most: int, *, reasons: bool, drafts: int) -> None:
         """The text is complete within a request's tokens.
@@ -48,7 +60,7 @@ class RequestGrammar(StructuredOutputGrammar):
             drafts: tokens of a draft at most. Behind a reasoning that ends within a draft the budget is that much less,
                 until vLLM has taken the draft.
         """
-        self._request, self._most, self._drafts, self._reasons = request, most, drafts, reasons
+        self.request, self._most, self._drafts, self._reasons = request, most, drafts, reasons
         if not reasons:
             self._begin(most)
 
@@ -71,8 +83,8 @@ class RequestGrammar(StructuredOutputGrammar):
         """
         if not self._reasons or self.matcher.length:
             return
-        left = self._most - self._request.num_output_tokens + taken
-        if self._request.structured_output_request.reasoning_ended:
+        left = self._most - self.request.num_output_tokens + taken
+        if self.request.structured_output_request.reasoning_ended:
             self._reasons = False
             self._begin(left)
         else:
@@ -83,7 +95,7 @@ class RequestGrammar(StructuredOutputGrammar):
 
         vLLM ends a request whose tokens are refused with an error.
         """
-        ended = self._reasons and self._request.structured_output_request.reasoning_ended
+        ended = self._reasons and self.request.structured_output_request.reasoning_ended
         self._settle(len(tokens) if ended else 0)
         if ended and self.matcher.count_valid(tokens) < len(tokens):  # chosen before it was known how little is left
             self._begin()
@@ -98,6 +110,23 @@ class RequestGrammar(StructuredOutputGrammar):
                 return False
         return True
 
+    def draft(self, most: int) -> list[int]:
+        """At most so many tokens that are forced or likely next, by what requests with the same constraint have chosen
+        so far. Cost: for each token that was chosen since, and for each of the draft, that of a place's description."""
+        self._settle()
+        matcher, tokens = self.matcher, self.request.all_token_ids
+        speculator = matcher.constraint.speculator
+        learnt = self._learnt = self._learnt or matcher.constraint.matcher()
+        # Not learnt where tokens are taken: vLLM has drafts taken there as well, and takes them back.
+        for at in range(len(tokens) - (matcher.length - learnt.length), len(tokens)):
+            speculator.observe(speculator.places(learnt, tokens[max(0, at - 3) : at]), tokens[at])
+            try:
+                learnt.advance(tokens[at])
+            except DerivableError:  # it takes more work than a step may
+                self._learnt = matcher.fork()
+                break
+        return draft_of(matcher, tokens[-_BEFORE:], most, speculator)
+
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The tokens of a draft up to the first that is not allowed. Nothing is taken."""
         self._settle()
@@ -110,8 +139,31 @@ class RequestGrammar(StructuredOutputGrammar):
     def fill_bitmask(self, bitmask: Any, batch_index: int) -> None:
         """Writes the mask into a row of an int32 tensor on the CPU."""
         self._settle()
+        begin = perf_counter() if self._is_first else 0.0
         # PERF: by way of numpy; a tensor's own protocol takes 3 us more.
         fill_bitmasks([self.matcher], bitmask.numpy(), rows=[batch_index], threads=1)
+        if self._is_first:
+            self._is_first = False
+            METRICS.first_mask(perf_counter() - begin)
+
+    def bar(self, bitmask: Any, batch_index: int, reasoner: Any) -> None:
+        """In a row of the reasoning, which may say anything: no token that ends it, or the turn, without a text.
+
+        Args:
+            bitmask: as `fill_bitmask` has it; the row allows everything.
+            batch_index: the row.
+            reasoner: vLLM's parser of this reasoning. Of some a token ends the reasoning and belongs to the text.
+        """
+        if not self._reasons or self.matcher.length or self.request.structured_output_request.reasoning_ended:
+            return
+        if self._barred is None:
+            ends = getattr(reasoner, "reasoning_end_token_ids", None) or ()
+            begin = [token for token in ends if reasoner.find_reasoning_end([token]).implicit]
+            barred = (*begin, *self.matcher.constraint.vocabulary.eos_ids)
+            self._barred = [token for token in barred if not self.matcher.allows(token)]
+        words = bitmask.numpy()[batch_index].view(np.uint32)
+        for token in self._barred:
+            words[token // 32] &= ~np.uint32(1 << token % 32)
 
     def is_terminated(self) -> bool:
         """A token that ends the text was taken."""
@@ -120,6 +172,7 @@ class RequestGrammar(StructuredOutputGrammar):
     def reset(self) -> None:
         """The same grammar from the beginning."""
         self.matcher.reset()
+        self._learnt = None
 
 
 class Backend(StructuredOutputBackend):
@@ -149,9 +202,12 @@ class Backend(StructuredOutputBackend):
         Raises:
             RequestRefusedError: it cannot be enforced exactly.
         """
-        grammar = grammar_of(request_type.name.lower(), grammar_spec, compact=self._compact)
-        whole = is_turn(request_type.name.lower(), grammar_spec)
-        return RequestGrammar(self.constraints.compile(grammar, stop_token_ids), whole=whole)
+        kind = request_type.name.lower()
+        grammar, whole = grammar_of(kind, grammar_spec, compact=self._compact), is_turn(kind, grammar_spec)
+        state = RequestGrammar(self.constraints.compile(grammar, stop_token_ids), whole=whole)
+        METRICS.began("turn" if whole else kind)
+        METRICS.look(self.constraints.stats)
+        return state
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> Any:
         """int32 [max_num_seqs, ceil(vocab_size / 32)], on the CPU."""

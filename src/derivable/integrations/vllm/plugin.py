@@ -15,18 +15,32 @@ from typing import Any
 from ...apply import apply_bitmask
 from ...constraint import Constraint
 from ...errors import LimitError
-from .backend import Backend, RequestGrammar
+from ...frontends.tool_families import families
+from .backend import Backend
+from .manager import extend
 from .processor import ASYNCHRONOUS, NAME, REGISTERED, RUNNER, is_registered
-from .requests import RequestRefusedError, constraints_of, grammar_of, spec_of
+from .prompts import PREFIX, with_prompt
+from .requests import METRICS, RequestRefusedError, constraints_of, grammar_of, spec_of
 
 __all__ = ["install", "is_registered", "register"]
 
 
 def register() -> None:
-    """The entry point `vllm.general_plugins`: guards `MaskProcessor`; if `DERIVABLE_VLLM=1`, installs the backend."""
+    """The entry point `vllm.general_plugins`: guards `MaskProcessor`; if `DERIVABLE_VLLM=1`, installs the backend and
+    names its tool parsers."""
     if os.environ.get("DERIVABLE_VLLM", "0") not in ("", "0"):
         install()
+        _name_parsers()
     _guard()
+
+
+def _name_parsers() -> None:
+    from vllm.tool_parsers import ToolParserManager
+
+    for family in families():
+        for model in family.models:
+            name = PREFIX + model
+            ToolParserManager.register_lazy_module(name, "derivable.integrations.vllm.tool_parser", name)
 
 
 def install() -> None:
@@ -41,34 +55,16 @@ def install() -> None:
 
         names = (structured_output.XgrammarBackend, backend_xgrammar.XgrammarBackend)
         judges = backend_xgrammar.validate_xgrammar_grammar
-        _ = structured_output.StructuredOutputManager._create_grammar
+        manager = structured_output.StructuredOutputManager
+        _ = manager._create_grammar, manager._fill_bitmasks, manager.validate_tokens, manager.accept_tokens
     except (ImportError, AttributeError) as error:
         raise ImportError(f"this version of vLLM is not known ({error}). Use 0.32, or unset DERIVABLE_VLLM.") from error
     if Backend in names:
         return
-    _tell_budgets(structured_output.StructuredOutputManager)
+    extend(manager)
     structured_output.XgrammarBackend = backend_xgrammar.XgrammarBackend = Backend
     backend_xgrammar.validate_xgrammar_grammar = wraps(judges)(validate)
     utils.xgr = _Apply(utils.xgr)
-
-
-def _tell_budgets(manager: Any) -> None:
-    """Has vLLM's manager tell the state of a request how many tokens the request may take."""
-    create = manager._create_grammar
-
-    @wraps(create)
-    def _create_grammar(self: Any, request: Any) -> Any:
-        state = create(self, request)
-        if isinstance(state, RequestGrammar):
-            config = self.vllm_config
-            most = min(request.max_tokens, config.model_config.max_model_len - request.num_prompt_tokens)
-            if state.whole:  # the mask begins with the first token, whatever reasoning parser there is
-                request.structured_output_request.reasoning_ended = True
-            reasons = self.reasoner_cls is not None and not self.enable_in_reasoning and not state.whole
-            state.keep(request, most, reasons=reasons, drafts=config.num_speculative_tokens)
-        return state
-
-    manager._create_grammar = _create_grammar
 
 
 class _Apply:
@@ -110,7 +106,8 @@ def validate(sampling_params: Any) -> None:
         )
     if params.json is not None and params.disable_additional_properties:
         params.json = _closed(params.json)
-    grammar_of(*_asked(params))
+    if params.structural_tag is None:  # else vLLM's server hides why; it comes up again where the request is compiled
+        grammar_of(*_asked(params))
 
 
 def _asked(params: Any) -> tuple[str, Any]:
@@ -135,7 +132,7 @@ def _guard() -> None:
 
     if is_registered():
         return
-    begin, judge = InputProcessor.__init__, InputProcessor._validate_params
+    begin, judge, process = InputProcessor.__init__, InputProcessor._validate_params, InputProcessor.process_inputs
 
     @wraps(begin)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -146,12 +143,48 @@ def _guard() -> None:
 
     @wraps(judge)
     def _validate_params(self: Any, params: Any, *args: Any, **kwargs: Any) -> Any:
-        result = judge(self, params, *args, **kwargs)
-        _check(self, params)
+        try:
+            result = judge(self, params, *args, **kwargs)
+            _check(self, params)
+        except RequestRefusedError as error:
+            METRICS.refused(error)
+            raise
         return result
 
+    @wraps(process)
+    def process_inputs(self: Any, request_id: str, prompt: Any, params: Any, *args: Any, **kwargs: Any) -> Any:
+        ids = prompt.get("prompt_token_ids") if isinstance(prompt, dict) else None
+        params = with_prompt(params, ids, self.tokenizer)
+        return process(self, request_id, prompt, params, *args, **kwargs)
+
     InputProcessor.__init__, InputProcessor._validate_params = __init__, _validate_params
+    InputProcessor.process_inputs = process_inputs
+    _guard_beams()
     setattr(InputProcessor, REGISTERED, True)
+
+
+def _guard_beams() -> None:
+    """Has vLLM's server refuse constraints beside beam search, which it would drop."""
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+    from vllm.entrypoints.openai.completion.protocol import CompletionRequest
+
+    for kind in (ChatCompletionRequest, CompletionRequest):
+        kind.to_beam_search_params = _refusing(kind.to_beam_search_params)
+
+
+def _refusing(make: Any) -> Any:
+    @wraps(make)
+    def to_beam_search_params(self: Any, *args: Any, **kwargs: Any) -> Any:
+        asked = _is_installed() and self.extract_structured_outputs() is not None
+        if asked or NAME in (self.vllm_xargs or ()):
+            error = RequestRefusedError(
+                "vLLM's server does not constrain beam search. Ask for one text, or use LLM.beam_search in a program."
+            )
+            METRICS.refused(error)
+            raise error
+        return make(self, *args, **kwargs)
+
+    return to_beam_search_params
 
 
 def _is_installed() -> bool:
@@ -179,6 +212,8 @@ def _check(inputs: Any, params: Any) -> None:
             raise RequestRefusedError(
                 "vLLM takes disable_any_whitespace when it is started (--structured-outputs-config), not of a request."
             )
+        if problem := _narrowed(params):
+            raise RequestRefusedError(problem)
     else:
         return
     if inputs.tokenizer is None:
@@ -186,6 +221,10 @@ def _check(inputs: Any, params: Any) -> None:
     constraints = constraints_of(inputs.tokenizer, config.model_config.get_vocab_size())
     constraint = constraints.compile(grammar_of(kind, spec, compact=compact), _ends(inputs, params))
     _check_budget(constraint, params.max_tokens, config.model_config.max_model_len)
+    if params.min_tokens and not set(constraint.matcher().allowed_tokens().tolist()) - set(
+        constraint.vocabulary.eos_ids
+    ):
+        raise RequestRefusedError("min_tokens=1, but the only text is the empty one. Leave min_tokens out.")
 
 
 def _check_budget(constraint: Constraint, max_tokens: int | None, context: int) -> None:
@@ -207,6 +246,16 @@ def _ends(inputs: Any, params: Any) -> set[int]:
     return {*ends, *(params.stop_token_ids or ())} - {None}
 
 
+def _narrowed(params: Any) -> str | None:
+    """Why other options of a request may leave nothing that its mask allows."""
+    checks: list[tuple[Any, str]] = [
+        (params.min_tokens > 1, "min_tokens may take away the end where nothing else may come. Say it in the grammar."),
+        (params.allowed_token_ids, "allowed_token_ids may leave none that the grammar allows. Leave them out."),
+        (params.bad_words, "bad_words may leave no token that the grammar allows. Leave them out."),
+    ]  # fmt: skip
+    return next((problem for holds, problem in checks if holds), None)
+
+
 def _lost(config: Any, params: Any) -> str | None:
     """Why vLLM would drop the mask of `MaskProcessor`, or leave nothing that it allows."""
     from vllm.platforms import current_platform
@@ -218,11 +267,8 @@ def _lost(config: Any, params: Any) -> str | None:
         (current_platform.is_tpu(), "vLLM does not call logits processors on TPUs. Use structured outputs."),
         (config.scheduler_config.async_scheduling and not any(map(_is_ours, named)), ASYNCHRONOUS),
         (params.structured_outputs, "a request has structured outputs or a mask of its own, not both. Leave one out."),
-        (params.min_tokens, "min_tokens takes away the end where nothing else may come. Say in the grammar how long."),
-        (params.allowed_token_ids, "allowed_token_ids may leave none that the grammar allows. Leave them out."),
-        (params.bad_words, "bad_words may leave no token that the grammar allows. Leave them out."),
     ]  # fmt: skip
-    return next((problem for holds, problem in checks if holds), None)
+    return next((problem for holds, problem in checks if holds), None) or _narrowed(params)
 
 
 def _is_ours(named: Any) -> bool:

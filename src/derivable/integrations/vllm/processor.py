@@ -10,7 +10,7 @@ from ...apply import apply_bitmask
 from ...batch import advance, allocate_bitmask, fill_bitmasks
 from ...errors import LimitError
 from ...matcher import Matcher
-from .requests import RequestRefusedError, constraints_of, grammar_of, spec_of
+from .requests import METRICS, RequestRefusedError, constraints_of, grammar_of, spec_of
 
 try:
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as _OfRunnerV2
@@ -110,7 +110,9 @@ class MaskProcessor(LogitsProcessor, _OfRunnerV2):  # type: ignore[misc]
 
         tokenizer = cached_tokenizer_from_config(model_config=self._model)
         constraints = constraints_of(tokenizer, self._model.get_vocab_size())
-        constraint = constraints.compile(grammar_of(*spec_of(given)), ends)
+        kind, spec = spec_of(given)
+        constraint = constraints.compile(grammar_of(kind, spec), ends)
+        METRICS.began(kind)
         try:
             return constraint.matcher(max_tokens=max(0, most))
         except LimitError:  # it was checked when the request came in: the prompt has left too little of the context

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
 from functools import lru_cache
 from threading import Lock
+from time import perf_counter
 from typing import Any
+from weakref import WeakSet
 
 from ...compiler import Compiler
 from ...constraint import Constraint
@@ -21,12 +24,34 @@ try:
 except ImportError:  # before 0.12: what its server tells a client is a ValueError
     VLLMValidationError = ValueError
 
-__all__ = ["Constraints", "RequestRefusedError", "constraints_of", "grammar_of"]
+__all__ = ["METRICS", "Constraints", "RequestRefusedError", "constraints_of", "grammar_of"]
+
+
+class _Uncounted:
+    """What `Metrics` is without prometheus_client."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: None
+
+
+try:
+    from ..metrics import shared
+except ImportError:  # vLLM brings it
+    METRICS: Any = _Uncounted()
+else:
+    METRICS = shared()
+"""The counters of this process (`derivable.integrations.metrics`)."""
+
+_LOG = logging.getLogger("vllm.derivable")
+"""Beneath vLLM's own logger, which is set up as `VLLM_LOGGING_LEVEL` says."""
 
 
 class RequestRefusedError(DerivableError, VLLMValidationError):
     """A request that cannot be enforced exactly, or whose mask vLLM would drop. Servers answer it with status 400."""
 
+
+_NAMED = 20
+"""Features that the log names of one grammar that does not enforce them."""
 
 _ENDS = 8
 """Sets of tokens that end a text, for each of which there is a vocabulary: requests choose them (`stop_token_ids`)."""
@@ -64,6 +89,7 @@ class Constraints:
         self._vocabulary = Vocabulary.from_transformers(tokenizer, size=size)
         self._compilers: OrderedDict[tuple[int, ...], Compiler] = OrderedDict()
         self._lock = Lock()
+        self._told = WeakSet[Constraint]()  # what has been counted, and logged
         self._budget = int(os.environ.get("DERIVABLE_VLLM_CACHE_MB", "1024")) << 20
         self._timeout = float(os.environ.get("DERIVABLE_VLLM_TIMEOUT", "10"))
         self._store = os.environ.get("DERIVABLE_VLLM_STORE") or None
@@ -79,10 +105,24 @@ class Constraints:
         Raises:
             RequestRefusedError: it cannot be used with this model, or within the time.
         """
+        begin = perf_counter()
         try:
-            return self._compiler(ends).compile(grammar)
+            constraint = self._compiler(ends).compile(grammar)
         except DerivableError as error:
             raise RequestRefusedError(str(error)) from error
+        with self._lock:
+            is_new = constraint not in self._told
+            self._told.add(constraint)
+        if is_new:
+            relaxed = grammar.relaxed
+            METRICS.compiled(perf_counter() - begin, relaxed=bool(relaxed))
+            if relaxed:
+                # As Python spells them: names of tools are anybody's, and may have line breaks.
+                _LOG.info(
+                    "a grammar does not enforce %s",
+                    f"{list(relaxed[:_NAMED])}{' and others' * (len(relaxed) > _NAMED)}",
+                )
+        return constraint
 
     def stats(self) -> dict[str, int]:
         """Sums of what `Compiler.stats` says."""
