@@ -85,11 +85,14 @@ class Combining(Rules):
         """The same grammar, in whose slots only those names stand that there are (`derivable.meaning.Meaning`).
 
         Raises:
-            ArgumentError: no meaning.
+            ArgumentError: no meaning, or its `slots` or `free` are no names.
             GrammarError: compiling it finds that a slot is no terminal of it, nor a rule that is one.
             UnsupportedFeatureError: compiling it finds other parts that cannot stand beside slots.
         """
         instance("meaning", meaning, Meaning, "a Meaning")
+        for option in ("slots", "free"):
+            for name in items(option, getattr(meaning, option), "names of terminals and rules, as a tuple"):
+                instance(option, name, str, "names of terminals and rules, as a tuple of str")
         return replace(self, meaning=meaning)
 
     def capture(self, name: str) -> Self:

@@ -10,7 +10,7 @@ is the environment of data-dependent parsing (Jim, Mandelbaum and Walker 2010).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from . import _kernel
@@ -36,10 +36,10 @@ class Names:
         (True, True)
     """
 
-    __slots__ = ("_key", "_set", "longest")
+    __slots__ = ("_key", "_set", "shortest")
 
     def __init__(self, texts: Iterable[str], *, ignore_case: bool = False, others: bool = False) -> None:
-        if isinstance(texts, str):
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise ArgumentError("texts", "an iterable of texts", texts)
         known = frozenset(texts)
         for text in known:
@@ -48,7 +48,8 @@ class Names:
         if ignore_case:
             known = frozenset([text.translate(_SMALL) for text in known])
         self._key: tuple[frozenset[str], bool, bool] = (known, ignore_case, others)
-        self.longest = 0 if others else max((len(text.encode("utf-8", "surrogatepass")) for text in known), default=0)
+        sizes = (len(text.encode("utf-8", "surrogatepass")) for text in known)
+        self.shortest = 0 if others else min(sizes, default=0)
         listed = _kernel.NameSet.of(list(known), ignore_case)
         self._set: _kernel.NameSet = _kernel.NameSet.but(listed) if others else listed
 
@@ -93,7 +94,8 @@ class Meaning:
             are names.
         free: slots in which `read` takes any name that `names` has. It is asked when what is behind such a name
             matters, which is what makes slots cheap in which any text may stand.
-        longest: bytes of a name, at most. How many tokens complete a text is reckoned with it (`max_tokens`).
+        longest: bytes of the shortest name that there will be in a slot, at most; by slot, or one number for all. How
+            many tokens complete a text is reckoned with it (`max_tokens`).
 
     Example:
         A text that says nothing twice.
@@ -119,7 +121,7 @@ class Meaning:
 
     slots: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
-    longest: int = 64
+    longest: int | Mapping[str, int] = 64
 
     def start(self) -> Hashable:
         """The state at the beginning of a text."""
@@ -139,6 +141,16 @@ class Meaning:
         """The text may end here, if the grammar lets it."""
         return True
 
+    def to_plain(self, state: Any) -> Hashable:
+        """A state as `None`, numbers, texts, bytes, tuples and frozen sets, to be written by `Matcher.to_bytes`."""
+        value: Hashable = state
+        return value
+
+    def from_plain(self, value: Any) -> Hashable:
+        """The state that `to_plain` gave. Others may have written the value: what it raises refuses them."""
+        state: Hashable = value
+        return state
+
 
 class Numbered:
     """A meaning as the kernel asks it: states and slots are numbers.
@@ -153,7 +165,10 @@ class Numbered:
             slots: by symbol.
         """
         self._meaning, self._slots = meaning, slots
-        self.longest = integer("longest", meaning.longest, 1, 1 << 16)
+        by_slot = (
+            meaning.longest if isinstance(meaning.longest, Mapping) else dict.fromkeys(slots.values(), meaning.longest)
+        )
+        self._longest = {name: integer("longest", by_slot.get(name, 64), 1, 1 << 16) for name in slots.values()}
         self._states: dict[int, Any] = {}
         self._next = 1  # 0 is a veto
         self._numbers: dict[Hashable, int] = {}
@@ -174,10 +189,13 @@ class Numbered:
             names = found if isinstance(found, Names) else Names(found)
         except (ArgumentError, TypeError) as error:
             raise self._wrong("names", name, at, f"{found!r:.80}, and no texts") from error
-        if names.longest > self.longest:
-            problem = f"a name of {names.longest} bytes, where `longest` is {self.longest}"
+        if names.shortest > self._longest[name]:
+            problem = f"no name of less than {names.shortest} bytes, where `longest` is {self._longest[name]}"
             raise self._wrong("names", name, at, problem)
         return None if names.is_empty else self._names.setdefault(names, names)._set
+
+    def longest(self, slot: int) -> int:
+        return self._longest[self._slots[slot]]
 
     def is_free(self, slot: int) -> bool:
         return self._slots[slot] in self._meaning.free
@@ -190,10 +208,11 @@ class Numbered:
         return 0 if found is None else self._number("read", name, at, found)
 
     def written(self, state: int) -> bytes:
-        return packed(self._states[state])
+        at = self._states[state]
+        return packed(self._asked("to_plain", "", at, at))
 
     def restored(self, data: bytes) -> int:
-        return self._number("start", "", None, unpacked(data))
+        return self._number("from_plain", "", None, self._asked("from_plain", "", None, unpacked(data)))
 
     def keep(self, numbers: list[int]) -> None:
         """Forgets all other states."""

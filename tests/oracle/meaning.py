@@ -91,6 +91,4 @@ class MeaningRecognizer(Recognizer):
             known = {after for found in spans.values() for *_, after in found}
             changed |= not known <= states
             states |= known
-        return any(
-            (0, n, start, state) in spans[self.cfg.start] and self.meaning.may_end(state) for state in states
-        )
+        return any((0, n, start, state) in spans[self.cfg.start] and self.meaning.may_end(state) for state in states)

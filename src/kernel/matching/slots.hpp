@@ -46,7 +46,7 @@ class Meaning {
     virtual State read(State state, Symbol slot, std::string_view text) = 0;
     virtual bool is_free(Symbol slot) = 0;  // read() takes all names that there are
     virtual bool may_end(State state) = 0;
-    virtual uint32_t longest() = 0;  // bytes of a name
+    virtual uint32_t longest(Symbol slot) = 0;  // bytes of the shortest name that there may be
     // A state as bytes, and the state of bytes that somebody else may have written.
     virtual std::string written(State state) = 0;
     virtual State restored(std::string_view bytes) = 0;
@@ -77,7 +77,7 @@ class Slots {
     Place step(Place place, uint8_t byte);
     Symbol symbol(Place place) const { return places_[place].slot; }
     std::vector<std::string> rests(Place place, size_t most) const { return places_[place].names->rests(places_[place].node, most); }
-    uint32_t longest() { return meaning_->longest(); }
+    uint32_t longest(Symbol slot) { return meaning_->longest(slot); }
     bool is_name(Place place) const { return places_[place].names->is_name(places_[place].node); }
     // Behind a name. kNone: it is not allowed.
     //

@@ -69,7 +69,7 @@ std::vector<Cost> WaysOn::terminal_costs() {
             continue;
         }
         if (terminals.is_slot(s)) {  // a name that there will be takes no more than that
-            costs[s] = cost_of(engine_.slots.longest(), engine_.slots.longest());
+            costs[s] = cost_of(engine_.slots.longest(s), engine_.slots.longest(s));
             continue;
         }
         const Recognizer& recognizer = engine_.access.lexer().recognizer(terminals.to_lexer(s));

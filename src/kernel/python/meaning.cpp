@@ -116,8 +116,8 @@ class PyMeaning final : public Meaning {
     bool is_free(Symbol slot) override {
         return asked([&] { return nb::cast<bool>(source_.attr("is_free")(slot)); });
     }
-    uint32_t longest() override {
-        return asked([&] { return nb::cast<uint32_t>(source_.attr("longest")); });
+    uint32_t longest(Symbol slot) override {
+        return asked([&] { return nb::cast<uint32_t>(source_.attr("longest")(slot)); });
     }
     std::string written(State state) override {
         return asked([&] {
