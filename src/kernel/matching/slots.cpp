@@ -47,7 +47,7 @@ Meaning::State Slots::read(Meaning::State state, Place name) {
     if (!is_free_[places_[name].slot]) return read_now(settled(state), name);
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;
-    owed_.emplace_back(state, name);
+    owed_.push_back({state, name});
     return owed_numbers_[key] = kOwed | Meaning::State(owed_.size() - 1);
 }
 
@@ -61,8 +61,12 @@ Meaning::State Slots::read_now(Meaning::State state, Place name) {
 
 Meaning::State Slots::settled(Meaning::State state) {
     if (!(state & kOwed)) return state;
-    const auto [before, name] = owed_[state & ~kOwed];
-    return read_now(settled(before), name);
+    std::vector<uint32_t> chain;  // each behind the next one
+    for (; state & kOwed && owed_[state & ~kOwed].state == Meaning::kNone; state = owed_[state & ~kOwed].before)
+        chain.push_back(state & ~kOwed);
+    if (state & kOwed) state = owed_[state & ~kOwed].state;
+    for (; !chain.empty(); chain.pop_back()) owed_[chain.back()].state = state = read_now(state, owed_[chain.back()].name);
+    return state;
 }
 
 void Slots::finish_collection() {
@@ -79,8 +83,7 @@ void Slots::finish_collection() {
     }
     owed_numbers_ = {};
     for (size_t i = 0; i < owed_.size(); i++)
-        if (marked_.first.count(kOwed | Meaning::State(i)))
-            owed_numbers_[pack(owed_[i].first, owed_[i].second)] = kOwed | Meaning::State(i);
+        if (marked_.first.count(kOwed | Meaning::State(i))) owed_numbers_[pack(owed_[i].before, owed_[i].name)] = kOwed | Meaning::State(i);
     num_places_ = numbers_.size();
     collect_at_ = std::max(kCollectAt, 2 * num_places_);
     std::vector<Meaning::State> states;

@@ -94,7 +94,10 @@ class Slots {
     void begin_collection() { marked_ = {{}, {}}; }
     void mark(Meaning::State state, Place place) {
         marked_.first.insert(state), marked_.second.insert(place);
-        if (state & kOwed) mark(owed_[state & ~kOwed].first, owed_[state & ~kOwed].second);
+        if (!(state & kOwed)) return;
+        const Owed owed = owed_[state & ~kOwed];
+        if (owed.state == Meaning::kNone) mark(owed.before, owed.name);
+        else mark(owed.state, owed.name);
     }
     void finish_collection();
 
@@ -125,7 +128,12 @@ class Slots {
     FlatMap<Meaning::State> read_;  // by state and place
     FlatMap<char> may_end_;
     std::vector<char> is_free_;  // by symbol
-    std::vector<std::pair<Meaning::State, Place>> owed_;
+    struct Owed {
+        Meaning::State before;
+        Place name;
+        Meaning::State state = Meaning::kNone;  // once it was asked for
+    };
+    std::vector<Owed> owed_;
     FlatMap<Meaning::State> owed_numbers_;  // by state and place
 };
 

@@ -102,7 +102,8 @@ void WitnessSearch::add_start(std::vector<Start>& all, const Parse& t, Symbol sy
     const Cost own = cost_of(tokens == FewestTokens::kNone ? uint32_t(text.size()) : tokens, text.size());
     const Frontier stack = engine_.stacks.minimal(after.stack);
     const Cost rest = ways_.stacks().of(stack);
-    if (rest < kNoCost) all.push_back({sum(own, rest), WitnessText::units_of(text), stack, after.environment, ways_.is_newline(symbol), meaning});
+    if (rest < kNoCost)
+        all.push_back({sum(own, rest), WitnessText::units_of(text), stack, after.environment, ways_.is_newline(symbol), meaning});
 }
 
 void WitnessSearch::add_inner_start(std::vector<Start>& all, const Parse& t) {
@@ -172,8 +173,11 @@ void WitnessSearch::push(Parses parses, Frontier stack, Environment environment,
 }
 
 bool WitnessSearch::descend() {
+    constexpr size_t kLongestWithNames = 4'096;
     constexpr size_t kLongest = size_t(1) << 20;
-    while (!steps_.empty() && refused_ <= kMostRefused && units_.size() <= kLongest) {
+    // What a meaning asks for before a text may end is no part of the costs, so a search may go round what it leaves out.
+    const size_t longest = engine_.slots.active() ? kLongestWithNames : kLongest;
+    while (!steps_.empty() && refused_ <= kMostRefused && units_.size() <= longest) {
         Step& step = steps_.back();
         if (step.boundary.next == 0 && may_reach_end(step.boundary.stack) && runs_.accepting(step.parses)) return true;
         const WaysOn::Option* next = ways_.next(step.boundary);
