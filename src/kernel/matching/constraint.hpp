@@ -53,7 +53,7 @@ struct ConstraintSpec {
     TallySpec tallies;
     Productions productions;
     ConstraintLimits limits;
-    ImageReader splits;  // of another process (Constraint::saved_splits()); or empty
+    ImageReader splits;                  // of another process (Constraint::saved_splits()); or empty
     std::vector<Slot> slots{};           // terminals whose lexemes are names
     std::shared_ptr<Meaning> meaning{};  // says which there are; or null
 };

@@ -23,10 +23,10 @@ struct Parse {
     LexState lex;
     Frontier stack;
     Environment environment = kNoEnvironment;
-    WritingRef writing;       // inside an array of distinct items
-    NodeId ground = kNoNode;  // right behind the opening of the outermost one, if all of the stack is known to stand on it
-    uint32_t tokens = 0;      // that the lexeme in progress lies in so far, if that is bounded (LexemeBounds)
-    EmbeddedRef embedded;     // the lexeme in progress is a text of an inner language; then `lex` has no members
+    WritingRef writing;                       // inside an array of distinct items
+    NodeId ground = kNoNode;                  // right behind the opening of the outermost one, if all of the stack is known to stand on it
+    uint32_t tokens = 0;                      // that the lexeme in progress lies in so far, if that is bounded (LexemeBounds)
+    EmbeddedRef embedded;                     // the lexeme in progress is a text of an inner language; then `lex` has no members
     Meaning::State meaning = Meaning::kNone;  // of what was read
     Slots::Place slot = Slots::kNone;         // the lexeme in progress is a name; else it is none
 

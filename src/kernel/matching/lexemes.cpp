@@ -18,8 +18,7 @@ LexState Lexemes::start(AcceptSet accept_set, Obligations obligations) {
         } else {
             candidates = engine_.terminals.everywhere();
             for (Symbol s : engine_.stacks.terminals(accept_set))
-                if (s != kEnd && !(scannerless_ && engine_.terminals.is_slot(s)))
-                    candidates.push_back(engine_.terminals.to_lexer(s));
+                if (s != kEnd && !(scannerless_ && engine_.terminals.is_slot(s))) candidates.push_back(engine_.terminals.to_lexer(s));
         }
         const LexState s = lexer.start(candidates, obligations);
         starts[accept_set] = s == kNoState ? s : lexer.members(s);

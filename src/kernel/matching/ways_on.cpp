@@ -123,7 +123,8 @@ void WaysOn::add_texts(Boundary& b, Symbol symbol, size_t most, bool separated) 
     }
     // SAFETY: of a bounded lexeme only the shortest text is known to fit, wherever in it the bound is met.
     if (!all.empty()) {  // names
-    } else if (most > 1 && engine_.terminals.max_tokens(engine_.terminals.to_lexer(symbol)) == kAnyNumber) all = texts().several(start, most);
+    } else if (most > 1 && engine_.terminals.max_tokens(engine_.terminals.to_lexer(symbol)) == kAnyNumber)
+        all = texts().several(start, most);
     else if (const std::optional<std::string> text = texts().shortest(start)) all.push_back(*text);
     for (const std::string& text : all) {
         const Units units = WitnessText::units_of(text);

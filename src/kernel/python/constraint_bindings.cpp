@@ -15,8 +15,8 @@
 #include "matching/inner_constraint.hpp"
 #include "python/bindings.hpp"
 #include "python/index_bindings.hpp"
-#include "python/meaning.hpp"
 #include "python/interpreter.hpp"
+#include "python/meaning.hpp"
 #include "python/read_plan.hpp"
 #include "python/vocabulary.hpp"
 #include "support/errors.hpp"
@@ -119,7 +119,8 @@ void bind_constraints(nb::module_& m) {
              nb::arg("meaning") = nb::none(),
              "`plan`: what a grammar was lowered to, with limits. `references`: (terminal symbol, token ids, negated) of terminals that "
              "are tokens. `languages`: (terminal symbol, constraint) of those whose lexemes are texts of another one. `without`: names of "
-             "accelerators that are left out. `slots`: (symbol, symbol to the lexer) of terminals whose lexemes are names, which `meaning` says "
+             "accelerators that are left out. `slots`: (symbol, symbol to the lexer) of terminals whose lexemes are names, which `meaning` "
+             "says "
              "(derivable.meaning).")
         .def_ro("serial", &Constraint::serial, "Its number in this process.")
         .def("uses", &accelerator_uses,

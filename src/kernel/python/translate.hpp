@@ -64,11 +64,10 @@ inline void translate(const std::exception_ptr& p, void*) {
             "MatcherError",
             nanobind::make_tuple("this matcher is in use by another thread. fork() one for each thread, or use it from one at a time."));
     } catch (const Reentered&) {
-        raise_python(
-            "MatcherError",
-            nanobind::make_tuple(
-                "the kernel is at work in this thread, and is asked something from within: by a signal handler, or by a method of a Meaning. "
-                "A handler notes the signal, and what it means is done after the call; a Meaning tells names from the state and the slot alone."));
+        raise_python("MatcherError", nanobind::make_tuple("the kernel is at work in this thread, and is asked something from within: by a "
+                                                          "signal handler, or by a method of a Meaning. "
+                                                          "A handler notes the signal, and what it means is done after the call; a Meaning "
+                                                          "tells names from the state and the slot alone."));
     } catch (const Unsupported& e) {
         raise_python("UnsupportedFeatureError", nanobind::make_tuple(e.feature, std::string(e.what()) + " is not supported"));
     } catch (const BadGrammar& e) {
