@@ -28,4 +28,5 @@ else
         tests/guards/test_limits.py tests/api/test_warm.py tests/json_schema/test_key_order.py
     run_instrumented tests/exact/test_exact.py -k "family and (0 or 7)"
     run_instrumented tests/exact/test_embedded.py -k "True-1 or False-1"
+    run_instrumented tests/exact/test_meaning.py -k "not definition or 1"
 fi
