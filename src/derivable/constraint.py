@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _kernel
 from .encodings import encoding
-from .errors import ArtifactError, GrammarError, LimitError, VocabularyError
+from .errors import ArtifactError, GrammarError, LimitError, TokenRejectedError, VocabularyError
 from .grammar import Grammar
 from .index.monitoring import alive
 from .limits import Limits
@@ -389,6 +389,7 @@ class Constraint(CompiledGrammar):
         for grammars that need no more than one terminal of look-ahead.
         """
         trees = self._trees()
+        self._check_names(trees, text, is_whole=True)
         return trees.tree(trees.written(text))
 
     def captures(self, text: str | bytes | Sequence[int], *, is_whole: bool = False) -> Captures:
@@ -411,7 +412,24 @@ class Constraint(CompiledGrammar):
             (Captures([]), 'you')
         """
         trees = self._trees()
+        self._check_names(trees, text, is_whole)
         return trees.captures(trees.written(text), is_whole=is_whole)
+
+    def _check_names(self, trees: Trees, text: str | bytes | Sequence[int], is_whole: bool) -> None:
+        """Trees are read by the grammar alone, so whether the meaning takes the text is asked here."""
+        if self.grammar is None or self.grammar.meaning is None:
+            return
+        written, matcher = trees.written(text), self.matcher()
+        try:
+            if isinstance(text, str | bytes):
+                matcher.advance_bytes(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
+            else:
+                for token in text:
+                    matcher.advance(token)
+        except TokenRejectedError:
+            raise trees.refused(written, is_whole) from None
+        if is_whole and not (matcher.is_accepting or matcher.is_finished):
+            raise trees.refused(written, is_whole)
 
     def _trees(self, grammar: Rules | None = None) -> Trees:
         """How texts are read, by this grammar or one that differs in nothing that its language depends on."""
@@ -434,7 +452,8 @@ class Constraint(CompiledGrammar):
                 for each in [constraints[symbol]]
             }
             by_id = partial(tokens_by_id, vocabulary=self.vocabulary)
-            known = grammar, Trees(grammar, self.vocabulary, self._plan.limits, inner, by_id)
+            without = replace(grammar, meaning=None) if grammar.meaning is not None else grammar
+            known = grammar, Trees(without, self.vocabulary, self._plan.limits, inner, by_id)
         self._readers[id(grammar)] = known  # the last one that was used is the last
         if len(self._readers) > _MOST_READERS:
             del self._readers[next(iter(self._readers))]

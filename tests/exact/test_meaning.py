@@ -176,6 +176,10 @@ def test_masks_are_those_of_the_definition(seed: int) -> None:
 # What a user meets
 
 
+class Value:
+    """A state. Equal if it is the same; counted while something refers to it."""
+
+
 class Once(Meaning):
     """Each color is named once."""
 
@@ -344,6 +348,58 @@ def test_a_state_travels_in_the_middle_of_a_name() -> None:
         assert each.is_accepting
 
 
+def test_trees_and_captures_hold_to_the_names() -> None:
+    made = dv.Grammar.from_lark(COLORS)
+    plain = dv.compile(made, BYTES)
+    constraint = dv.compile(made.with_meaning(Once()), BYTES)
+    assert constraint.parse("red, blue; red") == plain.parse("red, blue; red")
+    tokens = [ord("r"), ord("e"), ord("d")]
+    assert constraint.parse(tokens) == plain.parse(tokens)
+    for text in ("red, red", "pink", "red,"):
+        with pytest.raises(dv.MatcherError, match="is not a text of the grammar"):
+            constraint.parse(text)
+    named = dv.Grammar.from_lark(COLORS.replace("color: NAME", "color[capture]: NAME"), dialect="llguidance")
+    captured = dv.compile(named.with_meaning(Once()), BYTES)
+    assert captured.captures("red, blue").listed == [("color", "red")]
+    with pytest.raises(dv.MatcherError, match="is not the beginning of a text"):
+        captured.captures("red, red")
+
+
+def test_states_of_a_few_names_are_forgotten() -> None:
+    """Of a short list of names there are few places, and any number of states."""
+    alive = weakref.WeakSet[Value]()
+
+    class Endless(Meaning):
+        slots = ("NAME",)
+
+        def start(self) -> Hashable:
+            return Value()
+
+        def names(self, state: object, slot: str) -> list[str]:
+            return ["a", "b"]
+
+        def read(self, state: object, slot: str, text: str) -> Hashable:
+            alive.add(value := Value())
+            return value
+
+    class Free(Endless):
+        free = ("NAME",)
+
+    for meaning in (Endless(), Free()):
+        made = dv.Grammar.from_lark('start: NAME ("," NAME)*\nNAME: /[a-z]+/').with_meaning(meaning)
+        constraint = dv.compile(made, BYTES)
+        first = constraint.matcher()
+        first.advance_bytes(b"a,b,")
+        rng = random.Random(0)
+        for _ in range(300):
+            constraint.matcher().advance_bytes(b"".join(rng.choices([b"a,", b"b,"], k=600)))
+        assert len(alive) < 150_000
+        first.advance_bytes(b"a,b")
+        assert first.is_accepting
+        del first, constraint
+        alive.clear()
+
+
 def test_states_that_are_no_plain_values_stay() -> None:
     class Of(Once):
         def start(self) -> Hashable:
@@ -372,9 +428,6 @@ def test_other_bytes_are_no_plain_values(data: bytes) -> None:
 
 
 def test_states_that_nobody_is_at_are_forgotten() -> None:
-    class Value:
-        """Equal if it is the same; counted while something refers to it."""
-
     alive = weakref.WeakSet[Value]()
 
     class Endless(Meaning):

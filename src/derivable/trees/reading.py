@@ -195,7 +195,7 @@ class Trees:
             self._kernel, written.units, written.tokens, is_whole=is_whole, indentation=self._indentation
         )
         if lexemes is None:
-            raise self._refused(written, is_whole)
+            raise self.refused(written, is_whole)
         return lexemes, Chart(self._bodies, lexemes, is_whole, self._limits.max_step_work)
 
     def _derive(self, written: Written, *, is_whole: bool) -> Derived:
@@ -204,10 +204,11 @@ class Trees:
         ends = [at for at, ends in enumerate(lexemes.ends) if ends and root in chart.columns[at].complete]
         derived = derive(chart, ends if is_whole else [len(lexemes.following)])
         if derived is None:
-            raise self._refused(written, is_whole)
+            raise self.refused(written, is_whole)
         return derived
 
-    def _refused(self, written: Written, is_whole: bool) -> MatcherError:
+    def refused(self, written: Written, is_whole: bool) -> MatcherError:
+        """What says that a text is not in the language."""
         what = "a text" if is_whole else "the beginning of a text"
         return MatcherError(
             f"{written.text(0, len(written.units))[:60]!r} is not {what} of the grammar. `derivable check` shows where "

@@ -21,9 +21,9 @@ const std::vector<uint32_t>& Names::tokens(const Parse& name, const EmbeddedText
     const Inside& inside = this->inside(name, nodes);
     std::vector<uint32_t> tokens = inside.tokens;
     const Trie& trie = vocabulary_.trie;
-    for (const auto& [node, at] : inside.ends) {
+    for (const auto& [node, lex, environment, slot] : inside.ends) {
         Parse ended = name;
-        ended.lex = at.lex, ended.environment = at.environment, ended.slot = at.slot;
+        ended.lex = lex, ended.environment = environment, ended.slot = slot;
         runs_.each_node_below(
             behind(ended), trie, {node}, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
             [&](uint32_t below, const Runs::Decoded&) {
@@ -59,7 +59,7 @@ const Names::Inside& Names::inside(const Parse& name, const EmbeddedText::Nodes&
     return (inside_[std::move(key)] = {nodes, std::move(found)}).value;
 }
 
-// PERF: letters go on with a name, and of any text each one would be asked about: 40,000 calls of Python's for llama-3.
+// PERF: letters go on with a name. Where any text may stand, Python would be asked about the beginning of every word of the vocabulary.
 bool Names::may_end_within(uint32_t node, const Parse& name) {
     const Trie& trie = vocabulary_.trie;
     Lexer& lexer = engine_.access.lexer();
@@ -78,7 +78,8 @@ void Names::walk(uint32_t node, const Parse& name, Inside& inside) {
         if (!lexemes_.step_name(further, trie.byte[child])) continue;
         for (uint32_t k = trie.token_begin[child]; k < trie.token_begin[child + 1]; k++) inside.tokens.push_back(trie.tokens[k]);
         if (trie.end[child] > child + 1) {
-            if (engine_.slots.is_name(further.slot) && may_end_within(child, further)) inside.ends.emplace_back(child, further);
+            if (engine_.slots.is_name(further.slot) && may_end_within(child, further))
+                inside.ends.push_back({child, further.lex, further.environment, further.slot});
             walk(child, further, inside);
         }
     }

@@ -30,9 +30,15 @@ class Names {
 
   private:
     // What is within the name depends on the name and on the lexer only.
+    struct End {
+        uint32_t node;  // with more below it
+        LexState lex;
+        Environment environment;
+        Slots::Place slot;
+    };
     struct Inside {
         std::vector<uint32_t> tokens;
-        std::vector<std::pair<uint32_t, Parse>> ends;  // nodes with more below them, at which the name may end
+        std::vector<End> ends;  // where the name may end
     };
     const Inside& inside(const Parse& name, const EmbeddedText::Nodes& nodes);
     void walk(uint32_t node, const Parse& name, Inside& inside);
@@ -50,7 +56,7 @@ class Names {
     template <class Value>
     using Memo = std::unordered_map<std::vector<uint32_t>, Known<Value>, WordsHash>;
     Memo<std::vector<uint32_t>> tokens_;
-    // PERF: states of the meaning come and go, and sets of names stay: a list of 10,000 is not walked again for each state.
+    // PERF: states of the meaning come and go, and sets of names stay: a list is walked once, not for each state.
     Memo<Inside> inside_;
 };
 

@@ -1,7 +1,6 @@
 #include "matching/slots.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "support/task.hpp"
 
@@ -19,7 +18,7 @@ Slots::Place Slots::intern(At at) {
     const Place next = free_.empty() ? Place(places_.size()) : free_.back();
     const auto [known, is_new] = numbers_.try_emplace(std::move(key), next);
     if (!is_new) return known->second;
-    num_places_++;
+    num_known_++;
     if (free_.empty()) places_.push_back(std::move(at));
     else places_[next] = std::move(at), free_.pop_back();
     return next;
@@ -30,7 +29,7 @@ Slots::Place Slots::begin(Meaning::State state, Symbol slot) {
     state = settled(state);
     const uint64_t key = pack(state, slot);
     if (const Place* known = begun_.find(key)) return *known;
-    work(kCall);
+    work(kCall), num_known_++;
     NameSetRef names = meaning_->names(state, slot);
     const Place place = names ? intern({slot, std::move(names), NameSet::kRoot, {}}) : kNone;
     return begun_[key] = place;
@@ -47,14 +46,18 @@ Meaning::State Slots::read(Meaning::State state, Place name) {
     if (!is_free_[places_[name].slot]) return read_now(settled(state), name);
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;
-    owed_.push_back({state, name});
-    return owed_numbers_[key] = kOwed | Meaning::State(owed_.size() - 1);
+    num_known_++;
+    if (free_owed_.empty()) free_owed_.push_back(uint32_t(owed_.size())), owed_.emplace_back();
+    const uint32_t number = free_owed_.back();
+    free_owed_.pop_back();
+    owed_[number] = {state, name};
+    return owed_numbers_[key] = kOwed | number;
 }
 
 Meaning::State Slots::read_now(Meaning::State state, Place name) {
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = read_.find(key)) return *known;
-    work(kCall);
+    work(kCall), num_known_++;
     const Meaning::State next = meaning_->read(state, places_[name].slot, places_[name].text);
     return read_[key] = next;
 }
@@ -69,11 +72,20 @@ Meaning::State Slots::settled(Meaning::State state) {
     return state;
 }
 
+void Slots::mark(Meaning::State state, Place place) {
+    marked_places_.insert(place);
+    while (marked_states_.insert(state).second && state & kOwed) {  // what it is found from, or what was found
+        const Owed& owed = owed_[state & ~kOwed];
+        marked_places_.insert(owed.name);
+        state = owed.state == Meaning::kNone ? owed.before : owed.state;
+    }
+}
+
 void Slots::finish_collection() {
-    begun_ = {}, read_ = {}, may_end_ = {};
+    begun_ = {}, read_ = {}, may_end_ = {}, owed_numbers_ = {};
     for (auto known = numbers_.begin(); known != numbers_.end();) {
         const Place place = known->second;
-        if (marked_.second.count(place)) {
+        if (marked_places_.count(place)) {
             ++known;
             continue;
         }
@@ -81,21 +93,23 @@ void Slots::finish_collection() {
         free_.push_back(place);
         known = numbers_.erase(known);
     }
-    owed_numbers_ = {};
-    for (size_t i = 0; i < owed_.size(); i++)
-        if (marked_.first.count(kOwed | Meaning::State(i))) owed_numbers_[pack(owed_[i].before, owed_[i].name)] = kOwed | Meaning::State(i);
-    num_places_ = numbers_.size();
-    collect_at_ = std::max(kCollectAt, 2 * num_places_);
     std::vector<Meaning::State> states;
-    std::copy_if(marked_.first.begin(), marked_.first.end(), std::back_inserter(states), [](Meaning::State s) { return !(s & kOwed); });
+    for (Meaning::State s : marked_states_)
+        if (!(s & kOwed)) states.push_back(s);
+    free_owed_.clear();
+    for (uint32_t i = 0; i < owed_.size(); i++) {
+        if (marked_states_.count(kOwed | i)) owed_numbers_[pack(owed_[i].before, owed_[i].name)] = kOwed | i;
+        else free_owed_.push_back(i);
+    }
+    num_known_ = numbers_.size() + marked_states_.size();
+    collect_at_ = std::max(kCollectAt, 2 * num_known_);
     meaning_->keep(states);
-    marked_ = {};
 }
 
 bool Slots::may_end(Meaning::State state) {
     if (!active() || state == Meaning::kNone) return true;  // nothing of it is known: what is asked is of all texts
     if (const char* known = may_end_.find(state)) return *known;
-    work(kCall);
+    work(kCall), num_known_++;
     const bool may = meaning_->may_end(settled(state));
     may_end_[state] = char(may);
     return may;

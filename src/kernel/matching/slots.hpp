@@ -90,15 +90,9 @@ class Slots {
     const std::string& text(Place place) const { return places_[place].text; }
 
     // As Tallies: places and states that nobody is at are forgotten.
-    bool wants_collection() const { return num_places_ > collect_at_; }
-    void begin_collection() { marked_ = {{}, {}}; }
-    void mark(Meaning::State state, Place place) {
-        marked_.first.insert(state), marked_.second.insert(place);
-        if (!(state & kOwed)) return;
-        const Owed owed = owed_[state & ~kOwed];
-        if (owed.state == Meaning::kNone) mark(owed.before, owed.name);
-        else mark(owed.state, owed.name);
-    }
+    bool wants_collection() const { return num_known_ > collect_at_; }
+    void begin_collection() { marked_states_.clear(), marked_places_.clear(); }
+    void mark(Meaning::State state, Place place);
     void finish_collection();
 
   private:
@@ -118,10 +112,11 @@ class Slots {
     std::vector<Symbol> symbols_;
     std::vector<At> places_{1};
     std::vector<Place> free_;  // of places_
-    // PERF: a state of Python's is met about as often as a place.
+    // Of places, answers and states that are owed.
     static constexpr size_t kCollectAt = size_t(1) << 17;
-    size_t num_places_ = 0, collect_at_ = kCollectAt;
-    std::pair<std::unordered_set<Meaning::State>, std::unordered_set<Place>> marked_;
+    size_t num_known_ = 0, collect_at_ = kCollectAt;
+    std::unordered_set<Meaning::State> marked_states_;
+    std::unordered_set<Place> marked_places_;
     std::unordered_map<std::string, Place> numbers_;  // by slot, names and text
     // What was asked of the meaning. PERF: a call into Python takes a microsecond and more, and the interpreter's lock.
     FlatMap<Place> begun_;          // by state and slot
@@ -134,6 +129,7 @@ class Slots {
         Meaning::State state = Meaning::kNone;  // once it was asked for
     };
     std::vector<Owed> owed_;
+    std::vector<uint32_t> free_owed_;       // of owed_
     FlatMap<Meaning::State> owed_numbers_;  // by state and place
 };
 

@@ -121,19 +121,15 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
 
 void Stepper::begin(const Parse& t, Obligations obligations, uint8_t byte, bool is_plain, Parses& to, const Keep& keep) {
     const LexState plain = lexemes_.start(engine_.stacks.accepts(t.stack), obligations, t.environment).value;
-    auto go_on = [&](Parse begun) {
-        begun.lex = engine_.access.lexer().step(begun.lex, byte);
-        if (begun.lex == kNoState) return;
-        begun.environment = lexemes_.environment_in(begun.lex, begun.environment, byte);
-        add(to, std::move(begun), keep);
-    };
     lexemes_.names(t, plain, [&](Parse name) {
         if (lexemes_.step_name(name, byte)) add(to, std::move(name), keep);
     });
     if (!is_plain || plain == kNoState) return;
     Parse begun = t;
-    begun.lex = plain;
-    go_on(std::move(begun));
+    begun.lex = engine_.access.lexer().step(plain, byte);
+    if (begun.lex == kNoState) return;
+    begun.environment = lexemes_.environment_in(begun.lex, begun.environment, byte);
+    add(to, std::move(begun), keep);
 }
 
 void Stepper::step_name(const Parse& t, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep) {

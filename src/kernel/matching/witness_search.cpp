@@ -175,7 +175,7 @@ void WitnessSearch::push(Parses parses, Frontier stack, Environment environment,
 bool WitnessSearch::descend() {
     constexpr size_t kLongestWithNames = 4'096;
     constexpr size_t kLongest = size_t(1) << 20;
-    // What a meaning asks for before a text may end is no part of the costs, so a search may go round what it leaves out.
+    // The costs do not know what a meaning asks for before it lets a text end, so they may lead on and on.
     const size_t longest = engine_.slots.active() ? kLongestWithNames : kLongest;
     while (!steps_.empty() && refused_ <= kMostRefused && units_.size() <= longest) {
         Step& step = steps_.back();
