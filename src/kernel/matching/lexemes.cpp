@@ -67,7 +67,7 @@ Answer<bool> Lexemes::may_end(const Parse& t) {
         });
         return {may, {}};
     }
-    if (!engine_.slots.may_end(t.meaning)) return {false, {}};
+    if (has_slots_ && !engine_.slots.may_end(t.meaning)) return {false, {}};
     return stops(t, [&](Frontier f, AcceptSet set, Environment environment) -> Answer<bool> {
         if (blocks_.active()) return blocks_.may_end(f, environment);
         return {engine_.stacks.contains(set, kEnd), {}};

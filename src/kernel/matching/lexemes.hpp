@@ -92,6 +92,7 @@ class Lexemes {
     const Engine engine_;
     Blocks blocks_;
     CountedMembers members_;
+    const bool has_slots_ = engine_.slots.active();
     const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
     std::vector<IdVector<AcceptSet, LexState>> starts_;  // by past: members
 };

@@ -19,8 +19,7 @@ void Stepper::add(Parses& to, Parse t, const Keep& keep, Shared& shared) {
     if (t.lex == kNoState) return;
     work(1 + to.size() / 4);
     // Under basic it depends on the stack what a lexeme may become.
-    const bool is_plain = t.slot == Slots::kNone && !t.embedded;
-    if (is_plain && !lexer.is_fresh(t.lex) && !lexemes_.may_be_wanted(t)) return;
+    if (has_slots_ && t.slot == Slots::kNone && !lexer.is_fresh(t.lex) && !lexemes_.may_be_wanted(t)) return;
     const bool sure =
         scannerless_ || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(t.lex)) && engine_.liveness.always_alive(t.lex));
     if (!sure && !lexemes_.alive(t)) return;
@@ -70,15 +69,16 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
         if (lex == kNoState) return;
         environment = lexemes_.environment_in(lex, environment, byte);
         if (writing && !Writing::step(writing, byte)) return;
-        Parse t{lex, stack, environment, std::move(writing), ground, tokens};
-        t.meaning = meaning;
-        add(to, std::move(t), keep, &to == leaves ? left : stayed);
+        add(to, {lex, stack, environment, std::move(writing), ground, tokens, {}, meaning}, keep, &to == leaves ? left : stayed);
     };
     for (const Parse& t : from) {
         work(2);
         if (engine_.terminals.embeds()) step_inside(t, byte, stays, leaves, keep);
-        if (t.slot != Slots::kNone) step_name(t, byte, stays, leaves, keep);
-        if (t.embedded || t.slot != Slots::kNone) continue;
+        if (t.slot != Slots::kNone) {
+            step_name(t, byte, stays, leaves, keep);
+            continue;
+        }
+        if (t.embedded) continue;
         Lexer& lexer = engine_.access.lexer();
         add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing, t.ground, t.tokens, t.meaning);
         if (!leaves) continue;
@@ -86,7 +86,7 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
             const Obligations obligations = lexer.step_obligations(e.obligations, byte);
             if (obligations == Lexer::kViolated) continue;
             auto begin = [&](Frontier f, Environment environment, NodeId ground, bool opens) {
-                if (engine_.slots.active()) {
+                if (has_slots_) {
                     Parse here{kNoState, f, environment};
                     here.meaning = t.meaning;
                     this->begin(here, e.obligations, byte, false, *leaves, keep);

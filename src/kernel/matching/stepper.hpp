@@ -41,6 +41,7 @@ class Stepper {
     const Engine engine_;
     Lexemes& lexemes_;
     const uint64_t max_parses_;
+    const bool has_slots_ = engine_.slots.active();  // then no languages are inside (lowering/slots.py)
     const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
 };
 
