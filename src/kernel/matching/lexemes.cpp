@@ -46,9 +46,13 @@ bool Lexemes::may_be_wanted(const Parse& t) {
 }
 
 bool Lexemes::step_name(Parse& t, uint8_t byte) {
-    const TerminalId terminal = engine_.terminals.to_lexer(engine_.slots.symbol(t.slot));
+    const Symbol slot = engine_.slots.symbol(t.slot);
     t.slot = engine_.slots.step(t.slot, byte);
-    if (t.slot == Slots::kNone) return false;
+    return t.slot != Slots::kNone && step_lexeme_of(slot, t, byte);
+}
+
+bool Lexemes::step_lexeme_of(Symbol slot, Parse& t, uint8_t byte) {
+    const TerminalId terminal = engine_.terminals.to_lexer(slot);
     Lexer& lexer = engine_.access.lexer();
     t.lex = lexer.step(t.lex, byte);
     if (t.lex == kNoState) return false;

@@ -36,6 +36,8 @@ class Lexemes {
     bool may_be_wanted(const Parse& t);
     // One byte further in a name; false: there is none, or the terminal has no such text.
     bool step_name(Parse& t, uint8_t byte);
+    // ... in its lexeme, whatever the names are.
+    bool step_lexeme_of(Symbol slot, Parse& t, uint8_t byte);
     // Calls visit(stack, environment, meaning, obligations) for each way in which the name in progress may have ended. `at_end`: with the text; `before`:
     // and that byte follows.
     template <class Visit>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -41,7 +42,8 @@ class Names {
         std::vector<End> ends;  // where the name may end
     };
     const Inside& inside(const Parse& name, const EmbeddedText::Nodes& nodes);
-    void walk(uint32_t node, const Parse& name, Inside& inside);
+    // Below a node of the vocabulary, where the name is `text` further, at `at` of the names.
+    void walk(uint32_t node, const Parse& name, NameSet::Node at, std::string& text, Inside& inside);
     bool may_end_within(uint32_t node, const Parse& name);
 
     const Engine engine_;

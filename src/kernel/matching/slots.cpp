@@ -36,10 +36,14 @@ Slots::Place Slots::begin(Meaning::State state, Symbol slot) {
 }
 
 Slots::Place Slots::step(Place place, uint8_t byte) {
+    const NameSet::Node next = names(place).step(node(place), byte);
+    const char text = char(byte);
+    return next == NameSet::kNowhere ? kNone : further(place, {&text, 1}, next);
+}
+
+Slots::Place Slots::further(Place place, std::string_view text, NameSet::Node node) {
     const At& at = places_[place];
-    const NameSet::Node next = at.names->step(at.node, byte);
-    if (next == NameSet::kNowhere) return kNone;
-    return intern({at.slot, at.names, next, at.text + char(byte)});
+    return intern({at.slot, at.names, node, at.text + std::string(text)});
 }
 
 Meaning::State Slots::read(Meaning::State state, Place name) {

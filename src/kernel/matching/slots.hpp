@@ -75,6 +75,10 @@ class Slots {
     // Before a lexeme of a slot. kNone: there are no names.
     Place begin(Meaning::State state, Symbol slot);
     Place step(Place place, uint8_t byte);
+    // For who goes through many names: the names, where in them a place is, and the place some text further.
+    NameSet& names(Place place) const { return *places_[place].names; }
+    NameSet::Node node(Place place) const { return places_[place].node; }
+    Place further(Place place, std::string_view text, NameSet::Node node);
     Symbol symbol(Place place) const { return places_[place].slot; }
     std::vector<std::string> rests(Place place, size_t most) const { return places_[place].names->rests(places_[place].node, most); }
     uint32_t longest(Symbol slot) { return meaning_->longest(slot); }
