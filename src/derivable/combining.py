@@ -84,6 +84,22 @@ class Combining(Rules):
     def with_meaning(self, meaning: Meaning) -> Self:
         """The same grammar, in whose slots only those names stand that there are (`derivable.meaning.Meaning`).
 
+        Args:
+            meaning: what says so. It is asked while texts are written, in any thread; docs/names.md says how.
+
+        Example:
+            >>> import derivable as dv
+            >>> class Lights(dv.Meaning):
+            ...     slots = ("NAME",)
+            ...     def names(self, state, slot):
+            ...         return ["hall", "attic"]
+            >>> grammar = dv.Grammar.from_lark('start: "turn on " NAME\\nNAME: /[a-z]+/').with_meaning(Lights())
+            >>> vocab = dv.Vocabulary.from_bytes([b"turn on ", b"hall", b"kitchen", None], eos=[3])
+            >>> matcher = dv.compile(grammar, vocab).matcher()
+            >>> matcher.advance(0)
+            >>> matcher.allowed_tokens().tolist()
+            [1]
+
         Raises:
             ArgumentError: no meaning, or its `slots` or `free` are no names.
             GrammarError: compiling it finds that a slot is no terminal of it, nor a rule that is one.

@@ -123,11 +123,10 @@ def optional_terminals(lowered: Lowered) -> set[str]:
 
 class _Lowering:
     def __init__(self, grammar: Rules, limits: Limits, inner: Mapping[Embedded, InnerTexts], folds: bool) -> None:
+        grammar, self.slots = with_slots(grammar)
         self.grammar = grammar
         self.limits = limits
         self.inner = inner
-        grammar, self.slots = with_slots(grammar)
-        self.grammar = grammar
         self.languages: list[tuple[int, Embedded]] = []
         self.scannerless = grammar.lexing == "scannerless"
         # A terminal that means something is not folded into others.
