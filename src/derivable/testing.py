@@ -47,6 +47,8 @@ def check_meaning(grammar: Grammar, *, walks: int = 200, longest: int = 200, see
     Raises:
         ArgumentError: the grammar has no meaning.
         MeaningError: the meaning raised.
+        UnsupportedFeatureError: its states are no plain values, by which places of a text are told apart
+            (`Meaning.to_plain`).
 
     Example:
         >>> import derivable as dv
@@ -61,7 +63,7 @@ def check_meaning(grammar: Grammar, *, walks: int = 200, longest: int = 200, see
         >>> broken[0].text.count(",")
         2
 
-    Cost: some milliseconds a walk.
+    Cost: about a millisecond a walk, of a small grammar.
     """
     instance("grammar", grammar, Grammar, "a Grammar")
     if grammar.meaning is None:
