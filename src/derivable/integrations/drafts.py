@@ -11,24 +11,12 @@ from collections.abc import Sequence
 from ..decoding.decoder import guesses
 from ..decoding.drafters import PromptLookup
 from ..decoding.policy import Policy
-from ..errors import LimitError, VocabularyError
+from ..errors import LimitError
 from ..matcher import Matcher
 from ..speculator import Speculator
 
 __all__ = ["draft_of"]
 
-
-class _Forced:
-    """Guesses what the grammar forces."""
-
-    def draft(self, matcher: Matcher, token_ids: Sequence[int], most: int) -> list[int]:
-        try:
-            return matcher.forced_tokens()[:most]
-        except (VocabularyError, LimitError):  # the mask says so when it is asked
-            return []
-
-
-_FORCED = _Forced()
 _LOOKUP = PromptLookup(longest=3, shortest=1)
 
 
@@ -51,11 +39,11 @@ def draft_of(matcher: Matcher, before: Sequence[int], most: int, speculator: Spe
         >>> draft_of(matcher, [0, 1, 2], 8, dv.Speculator())
         [0, 1, 2, 0, 1]
     """
-    policy = Policy(drafters=(_FORCED, speculator, _LOOKUP), forced=False)
+    policy = Policy(drafters=(speculator, _LOOKUP), forced="model")
     draft: list[int] = []
     try:
         for token, _ in guesses(matcher.fork(), list(before), policy, most):
             draft.append(token)
     except LimitError:  # what was found is a draft as well
         pass
-    return draft[:most]
+    return draft
