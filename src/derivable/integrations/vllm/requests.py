@@ -18,6 +18,7 @@ from ...errors import DerivableError
 from ...grammar import Grammar
 from ...vocabulary import Vocabulary
 from .. import specs
+from ..metrics import shared
 
 try:
     from vllm.exceptions import VLLMValidationError
@@ -26,21 +27,8 @@ except ImportError:  # before 0.12: what its server tells a client is a ValueErr
 
 __all__ = ["METRICS", "Constraints", "RequestRefusedError", "constraints_of", "grammar_of"]
 
-
-class _Uncounted:
-    """What `Metrics` is without prometheus_client."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args, **kwargs: None
-
-
-try:
-    from ..metrics import shared
-except ImportError:  # vLLM brings it
-    METRICS: Any = _Uncounted()
-else:
-    METRICS = shared()
-"""The counters of this process (`derivable.integrations.metrics`)."""
+METRICS = shared()
+"""The counters of this process (`derivable.integrations.metrics`); vLLM brings prometheus_client."""
 
 _LOG = logging.getLogger("vllm.derivable")
 """Beneath vLLM's own logger, which is set up as `VLLM_LOGGING_LEVEL` says."""

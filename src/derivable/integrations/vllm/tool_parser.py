@@ -22,6 +22,7 @@ from vllm.entrypoints.generate.base.protocol import (
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
+from ...frontends.tools import plain
 from ...tools import ToolEvent
 from ...tools import ToolParser as Reader
 from ..specs import is_turn
@@ -32,7 +33,7 @@ __all__ = ["TurnParser"]
 
 
 class TurnParser(ToolParser):  # type: ignore[misc]
-    """The turn of one family of models. There is a subclass for each ."""
+    """The turn of one family of models. Each family has a subclass, which `__getattr__` of this module makes."""
 
     model: str
     supports_required_and_named = False  # calls are in the family's own form, whatever the choice
@@ -46,12 +47,12 @@ class TurnParser(ToolParser):  # type: ignore[misc]
         """Gives a request with tools the grammar of the whole turn.
 
         Raises:
-            RequestRefusedError: what the answer has to be, beside tools, can only be JSON.
+            RequestRefusedError: a tool is no function, or the answer has to be something other than JSON.
         """
         if not request.tools or request.tool_choice == "none":
             return request
-        turn: dict[str, Any] = {"type": "turn", "model": self.model, "tools": [_plain(tool) for tool in request.tools]}
-        turn["tool_choice"] = choice = _choice(request.tool_choice)
+        tools, choice = [_function(tool) for tool in request.tools], plain(request.tool_choice) or "auto"
+        turn: dict[str, Any] = {"type": "turn", "model": self.model, "tools": tools, "tool_choice": choice}
         if request.parallel_tool_calls is False:
             turn["parallel"] = False
         asked = request.extract_structured_outputs()
@@ -98,7 +99,7 @@ class TurnParser(ToolParser):  # type: ignore[misc]
         asked = getattr(request, "structured_outputs", None)
         tag = getattr(asked, "structural_tag", None)
         turn = json.loads(tag) if tag and is_turn("structural_tag", tag) else {}
-        tools = turn.get("tools") or [_plain(tool) for tool in request.tools or ()]
+        tools = turn.get("tools") or [_function(tool) for tool in request.tools or ()]
         return Reader(self.model, tools, answers=turn.get("response") is not None)
 
     def _told(self, events: Sequence[ToolEvent]) -> DeltaMessage | None:
@@ -120,21 +121,12 @@ class TurnParser(ToolParser):  # type: ignore[misc]
         return DeltaMessage(content=content or None, tool_calls=calls) if content or calls else None
 
 
-def _plain(tool: Any) -> dict[str, Any]:
-    """A tool as OpenAI's JSON, of either of its APIs."""
-    data: dict[str, Any] = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if "function" in data:
-        return data
+def _function(tool: Any) -> dict[str, Any]:
+    """A tool as plain data, in the form of either of OpenAI's APIs."""
+    data: dict[str, Any] = plain(tool)
     if data.get("type") != "function":
         raise RequestRefusedError(f"a tool of the type {data.get('type')!r:.80} has no grammar. Leave it out.")
-    return {"type": "function", "function": {key: value for key, value in data.items() if key != "type"}}
-
-
-def _choice(choice: Any) -> Any:
-    if choice is None or isinstance(choice, str):
-        return choice or "auto"
-    data = choice.model_dump(mode="json", exclude_none=True)
-    return {"type": "function", "function": {"name": data["name"]}} if data.keys() == {"type", "name"} else data
+    return data
 
 
 def _response(asked: StructuredOutputsParams) -> Any:
