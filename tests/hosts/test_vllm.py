@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -14,23 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from vllm_engine import require_vllm, write_llama
 
-pytest.importorskip("vllm", reason="vLLM is not installed: make test-hosts installs it")
-for name, value in {
-    "DERIVABLE_VLLM": "1",
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_LOGGING_LEVEL": "WARNING",
-    "VLLM_NO_USAGE_STATS": "1",
-}.items():
-    os.environ.setdefault(name, value)
+require_vllm()
 
 import vllm
 from maskbench_schemas import schemas
 from shared_data import require_shared
-from small_llama import SPECIAL, write_model, write_tokenizer
+from small_llama import SPECIAL, write_model
 from vllm import LLM, SamplingParams
 from vllm.sampling_params import StructuredOutputsParams as Asked
 
@@ -74,8 +64,7 @@ def run(llm: LLM, *requests: Any, prompt: str = "Say:", **options: Any) -> list[
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("llama")
-    size = write_tokenizer(path)
-    write_model(path, size + 24, SPECIAL.index("<s>"), SPECIAL.index("</s>"))  # more logits than tokens
+    write_llama(path)
     return path
 
 

@@ -274,33 +274,33 @@ def test_turns_that_cannot_be_enforced_are_refused(vllm: Any) -> None:
             manager._create_grammar(Request(json.dumps({"type": "turn", **asked}), 16))
 
 
+def begun(manager: Manager, pattern: str, max_tokens: int, text: bytes = b"") -> Request:
+    """A request that has said so much."""
+    request = Request(pattern, max_tokens)
+    request.structured_output_request.grammar = state = manager._create_grammar(request)
+    if text:
+        request.says(state, list(text))
+    return request
+
+
 def drafted(manager: Manager, request: Request) -> str:
     """What the manager gives vLLM to verify."""
     return bytes(manager.validate_tokens(request, [])).decode()
 
 
 def test_drafts_are_made_by_the_grammar(vllm: Any) -> None:
-    manager = manager_of(vllm, drafts=8, ours=True)
-    request = Request('\\{"name":"(x|y)","other":[0-9]\\}', 40)
-    request.structured_output_request.grammar = state = manager._create_grammar(request)
+    manager, pattern = manager_of(vllm, drafts=8, ours=True), '\\{"name":"(x|y)","other":[0-9]\\}'
+    request = begun(manager, pattern, 40)
+    state = request.structured_output_request.grammar
     assert drafted(manager, request) == '{"name":'
     request.says(state, list(b'{"name":"'))
     assert drafted(manager, request) == ""  # x or y
     request.says(state, list(b"x"))
     assert drafted(manager, request) == '","other'
     assert state.matcher.length == 10  # nothing was taken
-    again = Request(request.pattern, 12)
-    again.structured_output_request.grammar = state = manager._create_grammar(again)
-    again.says(state, list(b'{"name":"'))
-    assert drafted(manager, again) == 'x"'  # one token is chosen behind it
-    again = Request(request.pattern, 40)
-    again.structured_output_request.grammar = state = manager._create_grammar(again)
-    again.says(state, list(b'{"name":"'))
-    assert drafted(manager, again) == 'x","othe'  # as the first one chose
-    again = Request("[ab]{30}", 40)
-    again.structured_output_request.grammar = state = manager._create_grammar(again)
-    again.says(state, list(b"aabab"))
-    assert drafted(manager, again)[:2] == "ab"  # as after "ab" before
+    assert drafted(manager, begun(manager, pattern, 12, b'{"name":"')) == 'x"'  # one token is chosen behind it
+    assert drafted(manager, begun(manager, pattern, 40, b'{"name":"')) == 'x","othe'  # as the first one chose
+    assert drafted(manager, begun(manager, "[ab]{30}", 40, b"aabab"))[:2] == "ab"  # as after "ab" before
 
 
 def test_the_proposer_wants_our_masks(vllm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,8 +312,8 @@ def test_the_proposer_wants_our_masks(vllm: Any, monkeypatch: pytest.MonkeyPatch
 
 def test_drafts_wait_for_the_end_of_the_reasoning(vllm: Any) -> None:
     manager = manager_of(vllm, reasoner=object, drafts=8, ours=True)
-    request = Request("abcdef", 40)
-    request.structured_output_request.grammar = state = manager._create_grammar(request)
+    request = begun(manager, "abcdef", 40)
+    state = request.structured_output_request.grammar
     request.structured_output_request.reasoning_ended = False
     request.says(state, [120])
     assert drafted(manager, request) == ""

@@ -6,28 +6,18 @@ from __future__ import annotations
 import gc
 import json
 import logging
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from vllm_engine import require_vllm, write_llama
 
-pytest.importorskip("vllm", reason="vLLM is not installed: make test-hosts installs it")
-for name, value in {
-    "DERIVABLE_VLLM": "1",
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_LOGGING_LEVEL": "WARNING",
-    "VLLM_NO_USAGE_STATS": "1",
-}.items():
-    os.environ.setdefault(name, value)
+require_vllm()
 
 from maskbench_schemas import schemas
-from small_llama import SPECIAL, write_model, write_tokenizer
+from small_llama import SPECIAL
 from vllm import LLM, SamplingParams
 from vllm.sampling_params import StructuredOutputsParams as Asked
 
@@ -176,7 +166,7 @@ def test_forward_passes_on_schemas_of_maskbench(model: Path, plain: dict[str, Ru
 
 def test_drafts_by_grammar_behind_a_reasoning(tmp_path: Path, failures: list[str]) -> None:
     """The grammar begins where vLLM's parser says that the reasoning has ended, and drafts begin there, too."""
-    write_model(tmp_path, write_tokenizer(tmp_path) + 24, SPECIAL.index("<s>"), SPECIAL.index("</s>"))
+    write_llama(tmp_path)
     think, end = SPECIAL.index("<think>"), SPECIAL.index("</think>")
     llm = engine(
         tmp_path, "grammar", structured_outputs_config={"backend": "xgrammar", "reasoning_parser": "deepseek_r1"}

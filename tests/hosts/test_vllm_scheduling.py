@@ -4,26 +4,15 @@
 from __future__ import annotations
 
 import gc
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from vllm_engine import require_vllm, write_llama
 
-pytest.importorskip("vllm", reason="vLLM is not installed: make test-hosts installs it")
-for name, value in {
-    "DERIVABLE_VLLM": "1",
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_LOGGING_LEVEL": "WARNING",
-    "VLLM_NO_USAGE_STATS": "1",
-}.items():
-    os.environ.setdefault(name, value)
+require_vllm()
 
-from small_llama import SPECIAL, write_model, write_tokenizer
 from vllm import LLM, SamplingParams
 from vllm.sampling_params import StructuredOutputsParams as Asked
 
@@ -33,7 +22,7 @@ ASKED = {"regex": r"(item [0-9]+: (red|green|blue); ){20,30}", "json_object": Tr
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("llama")
-    write_model(path, write_tokenizer(path) + 24, SPECIAL.index("<s>"), SPECIAL.index("</s>"))
+    write_llama(path)
     return path
 
 
@@ -69,10 +58,10 @@ def run(folder: Path, *, late: bool = False, times: int = 1, **options: Any) -> 
                             assert output.outputs[0].finish_reason == "stop", output
                             texts[int(output.request_id)] = list(output.outputs[0].token_ids)
                             remembered += output.num_cached_tokens or 0
-        return [texts[number] for number in sorted(texts)], preempted, remembered
-    finally:
         text = llm.get_tokenizer().decode(texts[0], skip_special_tokens=True)
         assert re.fullmatch(str(ASKED["regex"]), text), text
+        return [texts[number] for number in sorted(texts)], preempted, remembered
+    finally:
         scheduler._preempt_request = preempt
         del llm, core, scheduler
         gc.collect()

@@ -24,7 +24,8 @@ import pytest
 pytest.importorskip("vllm", reason="vLLM is not installed: make test-hosts installs it")
 openai = pytest.importorskip("openai")
 
-from small_llama import SPECIAL, write_model, write_tokenizer  # noqa: E402
+from small_llama import SPECIAL  # noqa: E402
+from vllm_engine import ENVIRONMENT, write_llama  # noqa: E402
 
 SCHEMA = {
     "type": "object",
@@ -54,12 +55,8 @@ class Server:
         self.log = folder / "log.txt"
         environment = {
             **os.environ,
-            "DERIVABLE_VLLM": "1",
-            "HF_HUB_OFFLINE": "1",
+            **ENVIRONMENT,
             "PROMETHEUS_MULTIPROC_DIR": str(counted),
-            "VLLM_CPU_KVCACHE_SPACE": "1",
-            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-            "VLLM_NO_USAGE_STATS": "1",
         }
         environment.pop("VLLM_ENABLE_V1_MULTIPROCESSING", None)  # the engine has a process of its own
         environment.pop("VLLM_LOGGING_LEVEL", None)
@@ -117,7 +114,7 @@ class Server:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("llama")
-    write_model(path, write_tokenizer(path) + 24, SPECIAL.index("<s>"), SPECIAL.index("</s>"))
+    write_llama(path)
     return path
 
 
