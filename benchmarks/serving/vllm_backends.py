@@ -38,6 +38,13 @@ SETTINGS = {
 }
 
 
+def usable_schemas(path: Path, count: int) -> list[Any]:
+    """So many schemas from all over a file, of those that have a valid instance or say nothing of instances."""
+    cases = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    usable = [case["schema"] for case in cases if any(test["valid"] for test in case.get("tests", [{"valid": True}]))]
+    return usable[:: len(usable) // count][:count]
+
+
 def write_model(folder: Path, tokenizer: Path) -> None:
     """A llama of two layers of random weights, with this tokenizer (llama-3's)."""
     import torch
@@ -140,10 +147,7 @@ def main() -> None:
     parser.add_argument("--backend", help=argparse.SUPPRESS)
     parser.add_argument("--model", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    needed = sum(options.sizes)
-    cases = [json.loads(line) for line in options.schemas.read_text(encoding="utf-8").splitlines()]
-    usable = [case["schema"] for case in cases if any(test["valid"] for test in case.get("tests", [{"valid": True}]))]
-    schemas = usable[:: len(usable) // needed][:needed]
+    schemas = usable_schemas(options.schemas, sum(options.sizes))
     if options.backend:
         measure(options.backend, options.model, schemas, options.sizes, options.tokens)
         return

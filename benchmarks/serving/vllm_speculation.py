@@ -23,17 +23,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from vllm_backends import SETTINGS, usable_schemas
+
 from derivable.tiny.export import export
 
-SETTINGS = {
-    "DERIVABLE_VLLM": "1",
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_LOGGING_LEVEL": "ERROR",
-    "VLLM_NO_USAGE_STATS": "1",
-}
+MASKED = {**SETTINGS, "DERIVABLE_VLLM": "1"}
 METHODS: dict[str, dict[str, Any] | None] = {
     "none": None,
     "ngram": {"method": "ngram", "prompt_lookup_max": 4, "prompt_lookup_min": 2},
@@ -145,9 +139,7 @@ def main() -> None:
     for hidden in ("--method", "--model", "--texts"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    cases = [json.loads(line) for line in options.schemas.read_text(encoding="utf-8").splitlines()]
-    usable = [case["schema"] for case in cases if any(test["valid"] for test in case.get("tests", [{"valid": True}]))]
-    schemas = usable[:: len(usable) // options.count][: options.count]
+    schemas = usable_schemas(options.schemas, options.count)
     if options.method:
         measure(options, schemas)
         return
@@ -158,7 +150,7 @@ def main() -> None:
         for method in options.methods:
             texts = Path(folder) / f"{method}.json"
             command = [sys.executable, *sys.argv, "--method", method, "--model", str(model), "--texts", str(texts)]
-            done = subprocess.run(command, env={**os.environ, **SETTINGS}, capture_output=True, text=True)
+            done = subprocess.run(command, env={**os.environ, **MASKED}, capture_output=True, text=True)
             lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
             print("\n".join(lines), flush=True)
             if done.returncode:
