@@ -64,7 +64,7 @@ class TurnReader(ToolReader):
         """The message, with what the answer stands for.
 
         Raises:
-            DerivableError: the answer is none.
+            DerivableError: the answer cannot be read as what was asked for.
         """
         text = text if isinstance(text, str) else text.decode("utf-8", "replace")
         parser = self._parser()

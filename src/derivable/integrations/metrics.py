@@ -36,6 +36,9 @@ class Metrics:
     Args:
         registry: of `prometheus_client`; its own by default.
 
+    Raises:
+        ValueError: the registry has these names already. Keep the first `Metrics`, or take `shared`.
+
     Example:
         >>> from prometheus_client import CollectorRegistry, generate_latest
         >>> registry = CollectorRegistry()
