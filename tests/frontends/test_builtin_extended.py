@@ -6,6 +6,7 @@ import ast
 import re
 
 import pytest
+from accepting import BYTES, accepts
 from embedded_model import needs_weights
 from walks import Walker
 
@@ -23,16 +24,6 @@ DOCSTRING.1: /\"\"\"[^"\\\r\f\x00]+\"\"\"/
 %override import: IMPORT MODULE (AS name)? | FROM MODULE IMPORT _imported ("," _imported)*
 MODULE.2: ("json" | "math" | "collections.abc") _END
 """
-BYTES = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos=[256])
-
-
-def accepts(constraint: dv.Constraint, text: str) -> bool:
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(text.encode())
-    except dv.TokenRejectedError:
-        return False
-    return matcher.is_accepting
 
 
 @pytest.mark.parametrize("version", [None, "3.11", "3.12"])
