@@ -1,8 +1,7 @@
 """GreatGramma's tables, as data: what tokens do to a lexer, and what sequences of terminals they realize.
 
 K. Park, T. Zhou, L. D'Antoni, "Flexible and Efficient Grammar-Constrained Decoding" (2025). The constructions are the
-paper's,
-one after the other: lexing transducer (Algorithm 2), detokenizing transducer (Algorithm 3), their composition,
+paper's, one after the other: lexing transducer (Algorithm 2), detokenizing transducer (Algorithm 3), their composition,
 producible terminals (Definition 3.2), realizable sequences (Definition 3.3), the token spanner table (Figure 1d) and
 its inverse (Algorithm 4). Derivable's kernel holds the inverse table as a tree that unfolds where a parser goes; here
 it is whole, for looking at, for counting, and for comparison.
@@ -18,7 +17,7 @@ from functools import cached_property
 from ..errors import GrammarError
 from ..vocabulary import Vocabulary
 from .scanner import Scanner
-from .transducers import DetokenizingTransducer, LexingTransducer, Terminals, TokenTransducer
+from .transducers import DetokenizingTransducer, LexingTransducer, Terminals, TokenTransducer, moved
 
 __all__ = ["SpannerTable"]
 
@@ -72,16 +71,14 @@ class SpannerTable:
         """Those of the composition, by state: (state, token, terminals written, next state)."""
         moves = self.lexing.moves
         for state in range(len(self.producible)):
-            todo: list[tuple[int, frozenset[tuple[Terminals, int]]]] = [(0, frozenset({((), state)}))]
+            todo: list[tuple[int, set[tuple[Terminals, int]]]] = [(0, {((), state)})]
             while todo:
                 node, at = todo.pop()
                 for token_id in self.detokenizing.ends[node]:
                     for written, after in sorted(at):
                         yield state, token_id, written, after
                 for byte, below in self.detokenizing.edges[node]:
-                    on = frozenset(
-                        (before + written, after) for before, s in at for written, after in moves.get((s, byte), ())
-                    )
+                    on = moved(moves, at, byte)
                     if on:
                         todo.append((below, on))
 

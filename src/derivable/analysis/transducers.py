@@ -15,12 +15,20 @@ from functools import cached_property
 from ..errors import VocabularyError
 from .scanner import DEAD, Scanner
 
-__all__ = ["END", "DetokenizingTransducer", "LexingTransducer", "Terminals", "TokenTransducer"]
+__all__ = ["END", "DetokenizingTransducer", "LexingTransducer", "Moves", "Terminals", "TokenTransducer", "moved"]
 
 END = -1
 """The end of the text, where terminals are written."""
 
 Terminals = tuple[int, ...]
+
+Moves = Mapping[tuple[int, int], tuple[tuple[Terminals, int], ...]]
+"""(State, what is read) to all (terminals written, next state)."""
+
+
+def moved(moves: Moves, at: Iterable[tuple[Terminals, int]], read: int) -> set[tuple[Terminals, int]]:
+    """All (terminals written, state) behind one more byte or token; none where there is no move."""
+    return {(before + written, after) for before, state in at for written, after in moves.get((state, read), ())}
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class LexingTransducer:
         return LexingTransducer(scanner, tuple(found), tuple(last))
 
     @cached_property
-    def moves(self) -> Mapping[tuple[int, int], tuple[tuple[Terminals, int], ...]]:
+    def moves(self) -> Moves:
         """The transitions by state and byte."""
         found: dict[tuple[int, int], list[tuple[Terminals, int]]] = {}
         for state, byte, written, after in self.transitions:
@@ -72,11 +80,7 @@ class LexingTransducer:
         """All (terminals written, state) that a text leads to; with `end`, the end of the text behind it."""
         at: set[tuple[Terminals, int]] = {((), state)}
         for byte in data:
-            at = {
-                (before + written, after)
-                for before, state in at
-                for written, after in self.moves.get((state, byte), ())
-            }
+            at = moved(self.moves, at, byte)
         if end:
             at = {(before + written, 0) for before, state in at for last, written in self.ends if last == state}
         return frozenset(at)
@@ -192,17 +196,13 @@ class TokenTransducer:
 
     lexing: LexingTransducer
     tokens: Mapping[int, bytes]
-    moves: Mapping[tuple[int, int], tuple[tuple[Terminals, int], ...]]
+    moves: Moves
 
     def run(self, token_ids: Iterable[int], state: int = 0, *, end: bool = False) -> frozenset[tuple[Terminals, int]]:
         """All (terminals written, state) that tokens lead to; with `end`, the end of the text behind them."""
         at: set[tuple[Terminals, int]] = {((), state)}
         for token_id in token_ids:
-            at = {
-                (before + written, after)
-                for before, state in at
-                for written, after in self.moves.get((state, token_id), ())
-            }
+            at = moved(self.moves, at, token_id)
         if end:
             at = {(before + written, 0) for before, state in at for written, _ in self.lexing.run(state, b"", end=True)}
         return frozenset(at)
