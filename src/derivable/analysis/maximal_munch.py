@@ -16,10 +16,10 @@ from ..grammar import Grammar
 from ..limits import Limits
 from ..lowering import lower
 from ..vocabulary import Vocabulary
-from .parser_tables import LrStacks, ParserTables, Stack
+from .parser_tables import LrStacks, ParserTables
 from .scanner import Scanner
 from .spanner_table import SpannerTable
-from .stack_free import LrAutomaton
+from .stack_free import LrAutomaton, Stack
 from .terminals import TerminalGrammar
 
 __all__ = ["MaximalMunch", "MaximalMunchMatcher"]

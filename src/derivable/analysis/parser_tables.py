@@ -14,14 +14,9 @@ from numpy.typing import NDArray
 
 from ..errors import LimitError
 from .spanner_table import SpannerTable
-from .stack_free import LrAutomaton
+from .stack_free import MOST_STACKS, Answer, LrAutomaton, Realized, Stack
 
 __all__ = ["LrStacks", "ParserTables"]
-
-Asked = tuple[int, ...]
-Stack = tuple[int, ...]
-
-_MOST_STACKS = 20_000
 
 
 class ParserTables:
@@ -51,33 +46,29 @@ class ParserTables:
     def __init__(self, table: SpannerTable, automaton: LrAutomaton) -> None:
         self.table = table
         self.automaton = automaton
-        self.by_state: dict[int, list[tuple[tuple[int | None, ...], NDArray[np.int32]]]] = {}
-        for (state, sequence), tokens in table.inverse.items():
+        self.by_state: dict[int, list[tuple[Realized, NDArray[np.int32]]]] = {}
+        place = {sequence: at for at, sequence in enumerate(table.realizable)}
+        for (state, sequence), tokens in sorted(table.inverse.items(), key=lambda entry: place[entry[0][1]]):
             self.by_state.setdefault(state, []).append((sequence, np.array(tokens, dtype=np.int32)))
-        self._of_sequence: dict[tuple[int, Asked], str] = {}
-        self._tables: dict[tuple[int, int], tuple[NDArray[np.int32], tuple[tuple[int | None, ...], ...]]] = {}
+        self._of_sequence: dict[tuple[int, Realized], Answer] = {}
+        self._tables: dict[tuple[int, int], tuple[NDArray[np.int32], tuple[Realized, ...]]] = {}
 
-    def verdict(self, parser_state: int, sequence: tuple[int | None, ...]) -> str:
-        """``"accepted"``, ``"rejected"`` or ``"dependent"``: what the uppermost state says of a sequence.
+    def verdict(self, parser_state: int, sequence: Realized) -> Answer:
+        """What the uppermost state says of a sequence.
 
         Behind an ignored terminal (`None`) anything may come, so nothing is asked there.
         """
-        asked = tuple(t for t in sequence if t is not None)
-        known = self._of_sequence.get((parser_state, asked))
+        known = self._of_sequence.get((parser_state, sequence))
         if known is None:
-            if self.automaton.accepts_on_top(parser_state, asked):
-                known = "accepted"
-            else:
-                known = "rejected" if self.automaton.rejects_everywhere(parser_state, asked) else "dependent"
-            self._of_sequence[parser_state, asked] = known
+            known = self._of_sequence[parser_state, sequence] = self.automaton.verdict(parser_state, sequence)
         return known
 
     def accepted(self, lexer_state: int, parser_state: int) -> NDArray[np.int32]:
         """A: the tokens that are accepted whatever lies below, ascending."""
         return self._of(lexer_state, parser_state)[0]
 
-    def dependent(self, lexer_state: int, parser_state: int) -> tuple[tuple[int | None, ...], ...]:
-        """D: the sequences that some token realizes and about which the stack decides."""
+    def dependent(self, lexer_state: int, parser_state: int) -> tuple[Realized, ...]:
+        """D: the sequences that some token realizes and about which the stack decides, shortest first."""
         return self._of(lexer_state, parser_state)[1]
 
     def rejected(self, lexer_state: int, parser_state: int) -> NDArray[np.int32]:
@@ -87,7 +78,7 @@ class ParserTables:
             left.difference_update(self.table.inverse[lexer_state, sequence])
         return np.array(sorted(left), dtype=np.int32)
 
-    def _of(self, lexer_state: int, parser_state: int) -> tuple[NDArray[np.int32], tuple[tuple[int | None, ...], ...]]:
+    def _of(self, lexer_state: int, parser_state: int) -> tuple[NDArray[np.int32], tuple[Realized, ...]]:
         key = lexer_state, parser_state
         known = self._tables.get(key)
         if known is None:
@@ -98,8 +89,7 @@ class ParserTables:
                     always.append(tokens)
                 elif verdict == "dependent":
                     open_ones.append(sequence)
-            order = sorted(open_ones, key=lambda s: (len(s), [-1 if t is None else t for t in s]))
-            known = self._tables[key] = np.unique(np.concatenate(always)), tuple(order)
+            known = self._tables[key] = np.unique(np.concatenate(always)), tuple(open_ones)
         return known
 
 
@@ -123,14 +113,9 @@ class LrStacks:
         Raises:
             LimitError: there are too many.
         """
-        shifts = self.automaton.shifts
         at = frozenset(stacks)
         for terminal in terminals:
-            at = frozenset(
-                (*stack, shifts[stack[-1]][terminal])
-                for stack in self._reduced(at, terminal)
-                if terminal in shifts[stack[-1]]
-            )
+            at = self.automaton.shifted(self._reduced(at, terminal), terminal)
         return at
 
     def can_end(self, stacks: Iterable[Stack]) -> bool:
@@ -140,21 +125,7 @@ class LrStacks:
         return goal in self._reduced(stacks, None)
 
     def _reduced(self, stacks: Iterable[Stack], terminal: int | None) -> set[Stack]:
-        of = self.automaton
-        found = set(stacks)
-        todo = list(found)
-        while todo:
-            stack = todo.pop()
-            for production in of.reductions[stack[-1]]:
-                head, body = of.grammar.productions[production]
-                if terminal is not None and terminal not in of.follow[production]:
-                    continue
-                below = stack[: len(stack) - len(body)]
-                target = of.shifts[below[-1]].get(head) if below else None
-                after = None if target is None else (*below, target)
-                if after is not None and after not in found:
-                    found.add(after)
-                    todo.append(after)
-                    if len(found) > _MOST_STACKS:
-                        raise LimitError("stacks of one text", len(found), _MOST_STACKS, "an LR(0) parser")
+        found = self.automaton.reduced(stacks, terminal)
+        if len(found) > MOST_STACKS:
+            raise LimitError("stacks of one text", len(found), MOST_STACKS, "an LR(0) parser")
         return found

@@ -19,13 +19,24 @@ from typing import Literal
 from ..errors import LimitError
 from .terminals import Analysed, TerminalGrammar, terminal_grammar
 
-__all__ = ["LrAutomaton", "StackFree"]
+__all__ = ["MOST_STACKS", "Answer", "LrAutomaton", "Realized", "Stack", "StackFree"]
 
 Item = tuple[int, int]
 """A production, and how much of its body is behind."""
 
+Realized = tuple[int | None, ...]
+"""Terminals. `None` in place of the last one: an ignored terminal may come, and then any."""
+
+Stack = tuple[int, ...]
+"""States of a parser, the uppermost last."""
+
+Answer = Literal["accepted", "rejected", "dependent"]
+"""Always accepted, always rejected, or up to the stack."""
+
+MOST_STACKS = 20_000
+"""How many stacks of one text are followed."""
+
 _MOST_STATES = 50_000
-_MOST_STACKS = 20_000
 
 
 class LrAutomaton:
@@ -110,27 +121,38 @@ class LrAutomaton:
         behind = {head: frozenset(of._reached(("behind", head))) for head in self.by_head}
         return tuple(behind[head] for head, _ in of.productions)
 
+    def verdict(self, state: int, sequence: Realized) -> Answer:
+        """What the uppermost state says of a sequence. If the sequence ends with `None`, only what stands before it is
+        asked about."""
+        asked = _asked(sequence)
+        if self.accepts_on_top(state, asked):
+            return "accepted"
+        return "rejected" if self.rejects_everywhere(state, asked) else "dependent"
+
     def accepts_on_top(self, state: int, sequence: tuple[int, ...]) -> bool:
         """Proposition 3.5: accepted without a look below the uppermost state."""
-        stacks: set[tuple[int, ...]] = {(state,)}
+        stacks: frozenset[Stack] = frozenset({(state,)})
         for terminal in sequence:
-            stacks = {
-                (*stack, self.shifts[stack[-1]][terminal])
-                for stack in self._reduced(stacks, terminal)
-                if terminal in self.shifts[stack[-1]]
-            }
-            if not stacks:
-                return False
-        return True
+            stacks = self.shifted(self.reduced(stacks, terminal), terminal)
+        return bool(stacks)
 
-    def _reduced(self, stacks: set[tuple[int, ...]], terminal: int) -> set[tuple[int, ...]]:
-        """All stacks after any reductions that stay within what is known."""
-        found, todo = set(stacks), list(stacks)
-        while todo and len(found) < _MOST_STACKS:  # hidden left recursion pushes for ever
+    def shifted(self, stacks: Iterable[Stack], terminal: int) -> frozenset[Stack]:
+        """The stacks behind a terminal, without reductions."""
+        shifts = self.shifts
+        return frozenset((*s, shifts[s[-1]][terminal]) for s in stacks if terminal in shifts[s[-1]])
+
+    def reduced(self, stacks: Iterable[Stack], terminal: int | None) -> set[Stack]:
+        """All stacks after any reductions that stay within what is known: before a terminal, or (`None`) at the end.
+
+        Hidden left recursion pushes for ever, so it stops with more than `MOST_STACKS`.
+        """
+        found = set(stacks)
+        todo = list(found)
+        while todo and len(found) <= MOST_STACKS:
             stack = todo.pop()
             for production in self.reductions[stack[-1]]:
                 head, body = self.grammar.productions[production]
-                if terminal not in self.follow[production] or len(body) >= len(stack):
+                if len(body) >= len(stack) or (terminal is not None and terminal not in self.follow[production]):
                     continue
                 below = stack[: len(stack) - len(body)]
                 after = (*below, self.shifts[below[-1]][head])
@@ -189,9 +211,9 @@ class StackFree:
     """
 
     automaton: LrAutomaton
-    accepted: tuple[frozenset[tuple[int | None, ...]], ...]
-    rejected: tuple[frozenset[tuple[int | None, ...]], ...]
-    dependent: tuple[frozenset[tuple[int | None, ...]], ...]
+    accepted: tuple[frozenset[Realized], ...]
+    rejected: tuple[frozenset[Realized], ...]
+    dependent: tuple[frozenset[Realized], ...]
 
     @staticmethod
     def of(grammar: Analysed, sequences: Iterable[Iterable[str]]) -> StackFree:
@@ -205,19 +227,17 @@ class StackFree:
         """
         automaton = LrAutomaton(grammar)
         numbers = [_numbers(automaton.grammar, tuple(sequence)) for sequence in sequences]
-        accepted, rejected, dependent = [], [], []
+        found: dict[Answer, list[frozenset[Realized]]] = {"accepted": [], "rejected": [], "dependent": []}
         for state in range(len(automaton)):
-            yes = {s for s in numbers if automaton.accepts_on_top(state, _asked(s))}
-            no = {s for s in numbers if s not in yes and automaton.rejects_everywhere(state, _asked(s))}
-            accepted.append(frozenset(yes))
-            rejected.append(frozenset(no))
-            dependent.append(frozenset(s for s in numbers if s not in yes and s not in no))
-        return StackFree(automaton, tuple(accepted), tuple(rejected), tuple(dependent))
+            verdicts = {s: automaton.verdict(state, s) for s in numbers}
+            for answer, of_states in found.items():
+                of_states.append(frozenset(s for s in numbers if verdicts[s] == answer))
+        return StackFree(automaton, *(tuple(found[answer]) for answer in ("accepted", "rejected", "dependent")))
 
-    def of_state(self, state: int) -> dict[tuple[str, ...], Literal["accepted", "rejected", "dependent"]]:
+    def of_state(self, state: int) -> dict[tuple[str, ...], Answer]:
         """What one state says, by names."""
         of: TerminalGrammar = self.automaton.grammar
-        out: dict[tuple[str, ...], Literal["accepted", "rejected", "dependent"]] = {}
+        out: dict[tuple[str, ...], Answer] = {}
         out |= {_names(of, s): "accepted" for s in self.accepted[state]}
         out |= {_names(of, s): "rejected" for s in self.rejected[state]}
         out |= {_names(of, s): "dependent" for s in self.dependent[state]}
@@ -231,14 +251,14 @@ class StackFree:
         return counts[0] / total, counts[1] / total, counts[2] / total
 
 
-def _numbers(grammar: TerminalGrammar, names: tuple[str, ...]) -> tuple[int | None, ...]:
+def _numbers(grammar: TerminalGrammar, names: tuple[str, ...]) -> Realized:
     any_one = names[-1:] == ("*",) and "*" not in grammar.terminals
     return (*grammar.symbols(names[:-1]), None) if any_one else grammar.symbols(names)
 
 
-def _asked(sequence: tuple[int | None, ...]) -> tuple[int, ...]:
+def _asked(sequence: Realized) -> tuple[int, ...]:
     return tuple(t for t in sequence if t is not None)
 
 
-def _names(grammar: TerminalGrammar, sequence: tuple[int | None, ...]) -> tuple[str, ...]:
+def _names(grammar: TerminalGrammar, sequence: Realized) -> tuple[str, ...]:
     return (*grammar.names(_asked(sequence)), *(["*"] if None in sequence else []))
