@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derivable.decoding.language_model import LanguageModel, prefilled
-from derivable.decoding.retokenize import check_room, prompt_tokens
+from derivable.decoding.language_model import LanguageModel
+from derivable.decoding.retokenize import predictions, prompt_tokens
 from derivable.decoding.targets import Given, resolved
 from derivable.errors import ArgumentError, DerivableError, TokenRejectedError
 from derivable.matcher import Matcher
@@ -132,15 +132,7 @@ def _follow(
     else:
         tokens = [integer("texts", token) for token in items("texts", text, "a text, or its tokens")]
     tokens = [token for token in tokens if token not in vocabulary.eos_ids]
-    before = prompt_tokens(model, prompt)
-    check_room(model, len(before) + len(tokens))
-    state = model.start()
-    logits = [np.atleast_2d(prefilled(state, before))[-1:]]
-    if tokens:
-        logits.append(np.atleast_2d(state.append(tokens)))
-    predicted = np.concatenate(logits)
-    if len(predicted) < len(tokens) + 1:
-        raise DerivableError("the model returns the logits of the last position only; give one that returns all.")
+    predicted = predictions(model, prompt_tokens(model, prompt), tokens)
     rows = []
     for at, token in enumerate([*tokens, None]):
         allowed = matcher.allowed_tokens()

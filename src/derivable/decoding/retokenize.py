@@ -13,12 +13,13 @@ from math import exp, inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from derivable.decoding.language_model import LanguageModel, prefilled
 from derivable.errors import DerivableError, VocabularyError
 from derivable.support.arguments import instance, integer
 
-__all__ = ["Likelihood", "check_room", "perplexity", "prompt_tokens", "retokenize"]
+__all__ = ["Likelihood", "perplexity", "predictions", "prompt_tokens", "retokenize"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def retokenize(model: LanguageModel, prompt: str | Sequence[int], text: str | by
     at = 0
     while at < len(data):
         if tokens:
-            check_room(model, state.length + 1)
+            _check_room(model, state.length + 1)
             row = state.append(tokens[-1:])
         logits = np.asarray(np.atleast_2d(row)[-1], np.float64)
         ends = range(at + 1, min(len(data), at + vocabulary.spellings.longest) + 1)
@@ -115,16 +116,26 @@ def perplexity(model: LanguageModel, prompt: str | Sequence[int], token_ids: Seq
     """
     tokens = [integer("token_ids", token) for token in token_ids]
     before = prompt_tokens(model, prompt)
-    check_room(model, len(before) + max(0, len(tokens) - 1))
-    state = model.start()
-    rows = [np.atleast_2d(prefilled(state, before))[-1:]]
-    if len(tokens) > 1:
-        rows.append(np.atleast_2d(state.append(tokens[:-1])))
-    logits = np.concatenate(rows)
-    if len(logits) < len(tokens):
-        raise DerivableError("the model returns the logits of the last position only; give one that returns all.")
+    logits = predictions(model, before, tokens[:-1])
     logs = [_log_probability(np.asarray(logits[at], np.float64), token) for at, token in enumerate(tokens)]
     return Likelihood(tuple(tokens), tuple(logs))
+
+
+def predictions(model: LanguageModel, before: Sequence[int], tokens: Sequence[int]) -> NDArray[Any]:
+    """The logits behind a prompt and behind each token that follows it: [tokens + 1, W], in one forward pass.
+
+    Raises:
+        DerivableError: they do not fit the model's context, or the model returns the last logits only.
+    """
+    _check_room(model, len(before) + len(tokens))
+    state = model.start()
+    rows = [np.atleast_2d(prefilled(state, before))[-1:]]
+    if tokens:
+        rows.append(np.atleast_2d(state.append(tokens)))
+    logits = np.concatenate(rows)
+    if len(logits) < len(tokens) + 1:
+        raise DerivableError("the model returns the logits of the last position only; give one that returns all.")
+    return logits
 
 
 def prompt_tokens(model: Any, prompt: str | Sequence[int]) -> list[int]:
@@ -155,7 +166,7 @@ def _log_probability(logits: Any, token: int) -> float:
     return float(logits[token] - largest - np.log(np.exp(logits - largest).sum()))
 
 
-def check_room(model: LanguageModel, length: int) -> None:
+def _check_room(model: LanguageModel, length: int) -> None:
     """Refuses more positions than the model has."""
     if model.context is not None and length > model.context:
         raise DerivableError(
