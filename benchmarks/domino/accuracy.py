@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -214,9 +213,8 @@ def main(
 ) -> None:
     """Runs the tables."""
     loaded = TrainedModel(model)
-    command = "python benchmarks/domino/accuracy.py " + shlex.join(sys.argv[1:])
     trained = loaded.training
-    text = heading("Accuracy by method", command.strip()) + (
+    text = heading("Accuracy by method") + (
         f"The model: {trained['parameters'] / 1e6:.2f}M parameters, trained for {trained['minutes']:.0f} minutes "
         f"on {trained['tokens'] / 1e6:.1f} million tokens (loss {trained['loss']:.3f} nats a token of an answer).\n"
     )

@@ -10,8 +10,6 @@ Writes `invasiveness.md` into `benchmarks/record/domino`.
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -44,8 +42,7 @@ def main(
                 f"{found.perplexity:.3f} | {found.retokenized:.3f} |"
             )
             print(lines[-1], flush=True)
-    command = "python benchmarks/domino/invasiveness.py " + shlex.join(sys.argv[1:])
-    text = heading("How much the look-ahead interferes", command.strip()) + "\n".join(lines) + "\n"
+    text = heading("How much the look-ahead interferes") + "\n".join(lines) + "\n"
     (out / "invasiveness.md").write_text(text, encoding="utf-8")
 
 

@@ -25,7 +25,6 @@ Writes `throughput*.md` (and `.svg`, with matplotlib) into `benchmarks/record/do
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -220,10 +219,9 @@ def main(
     by_name = workloads(names.split(","), for_tiny=model is None, prompts_each=texts + warm_up)
     chosen = task_workloads(texts + warm_up) if trained is not None else by_name
     loaded = Beside(own) if beside else own
-    command = "python benchmarks/domino/throughput.py " + shlex.join(sys.argv[1:])
     large = beside or priced
     title = "Throughput against unconstrained decoding" + ", at the price of 102 million parameters" * large
-    text = heading(title, command.strip())
+    text = heading(title)
     price = prices(Beside(own) if priced else loaded, max(drafts) + 8, 5 if large else 400)
     listed = ", ".join(f"{n}: {1e3 * price[n]:.2f}" for n in (1, 2, 3, 5, 9, 13) if n in price)
     text += f"Least processor time of a pass, ms by its tokens: {listed}.\n\n"

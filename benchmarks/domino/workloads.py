@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import random
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -183,8 +184,9 @@ def load(path: Path | None) -> TinyLanguageModel | TransformersLanguageModel:
     return tiny() if path is None else TransformersLanguageModel(path)
 
 
-def heading(title: str, command: str) -> str:
-    """The first lines of a result."""
+def heading(title: str) -> str:
+    """The first lines of a result: its title, and the command that is running."""
+    command = shlex.join(["python", f"benchmarks/domino/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     return (
         f"# {title}\n\n`{command}`, {date.today().isoformat()}, Python {platform.python_version()}, "
         f"{platform.machine()}, {os.cpu_count()} processors, derivable {dv.__version__}.\n\n"
