@@ -8,22 +8,14 @@ import re
 import pytest
 from accepting import BYTES, accepts
 from embedded_model import needs_weights
+from paths import ROOT
 from walks import Walker
 
 import derivable as dv
 from derivable.tiny import tokenizer_path
 
-STYLE = r"""
-%override function: decorator* ASYNC? DEF FUNCTION_NAME "(" _parameters? ")" ("->" _expression)? ":" _documented
-%override class: decorator* CLASS CLASS_NAME ("(" _arguments? ")")? ":" _documented
-_documented: _NEWLINE _INDENT DOCSTRING _NEWLINE _statement* _DEDENT
-FUNCTION_NAME.1: _NO_KEYWORD /[a-z_][a-z0-9_]*/
-CLASS_NAME.1: _NO_KEYWORD /[A-Z][A-Za-z0-9]*/
-DOCSTRING.1: /\"\"\"[^"\\\r\f\x00]+\"\"\"/
-
-%override import: IMPORT MODULE (AS name)? | FROM MODULE IMPORT _imported ("," _imported)*
-MODULE.2: ("json" | "math" | "collections.abc") _END
-"""
+PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+STYLE = PAGE.split('style = r"""')[1].split('"""')[0]  # the page's example
 
 
 @pytest.mark.parametrize("version", [None, "3.11", "3.12"])
