@@ -63,8 +63,7 @@ def analyze(
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
-    rows = [(name, value if isinstance(value, str) else "\n".join(value) or "none") for name, value in _rows(found)]
-    terminal().print(facts(rows))
+    terminal().print(facts(_rows(found)))
 
 
 _WORDS = {
@@ -116,13 +115,13 @@ def _named(of: TerminalGrammar, text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _rows(found: dict[str, Any]) -> list[tuple[str, str | list[str]]]:
+def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     if "verdicts" not in found:
         return [
-            ("terminals", [", ".join(found["terminals"])]),
+            ("terminals", ", ".join(found["terminals"]) or "none"),
             ("ignored", ", ".join(found["ignored"]) or "none"),
             ("productions", f"{found['productions']:,}"),
-            ("interchangeable", [", ".join(names) for names in found["interchangeable"]]),
+            ("interchangeable", "\n".join(", ".join(names) for names in found["interchangeable"]) or "none"),
         ]
-    rows: list[tuple[str, str | list[str]]] = [(name, word) for name, word in found["verdicts"].items()]
-    return rows + [("jointly legal", " and ".join(f"({name})" for name in pair)) for pair in found["jointly legal"]]
+    jointly = [" and ".join(f"({name})" for name in pair) for pair in found["jointly legal"]]
+    return [*found["verdicts"].items(), *(("jointly legal", pair) for pair in jointly)]
