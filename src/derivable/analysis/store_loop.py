@@ -69,12 +69,12 @@ class StoreLoop:
     def questions(self, row: int, history: Sequence) -> list[tuple[Sequence, NDArray[np.int32]]]:
         """What is asked in a state behind the last terminals: each sequence with the rows of `tokens` that its answer
         stands for. The empty one is always legal."""
-        key = row, history[-self.store.history :] if self.store.history > 1 else ()
+        more = self.streamlined is not None and self.store.history > 1
+        key = row, history[-self.store.history :] if more else ()
         known = self._questions.get(key)
         if known is None:
             chosen: Chosen | None = None
             if self.streamlined is not None:
-                more = self.store.history > 1
                 chosen = self.streamlined.behind(*key) if more else self.streamlined.representatives[row]
             by_asked: dict[Sequence, list[NDArray[np.int32]]] = {}
             for sequence, tokens in self.tokens(row).items():
@@ -197,7 +197,7 @@ class StoreLoopMatcher:
             raise LimitError("ways of cutting a text", len(ways), _MOST_WAYS, "a mask store")
         common = _common([waiting for _, waiting in ways])
         self.of.parser.read(self._parser, common)
-        self._history = (self._history + common)[-max(2, store.history) :]
+        self._history = (self._history + common)[-2:]  # as much as any store asks for: see `over`
         _, self._depth = store.between_brackets(common, self._depth)
         self.read += len(common)
         self.ways = [(state, waiting[len(common) :]) for state, waiting in ways]
