@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import accepting
 import pytest
+from accepting import BYTES
 from lark import Tree
 
 import derivable as dv
 
-BYTES = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[256])
 STEPS = r"""
 start: step+
 step: "step" NAME ":" (script | query) "end" ";"
@@ -23,12 +24,7 @@ NAME: /[a-z]+/
 
 
 def accepts(grammar: dv.Grammar, text: str) -> bool:
-    m = dv.compile(grammar, BYTES).matcher()
-    try:
-        m.advance_bytes(text.encode())
-    except dv.TokenRejectedError:
-        return False
-    return m.is_accepting
+    return accepting.accepts(dv.compile(grammar, BYTES), text)
 
 
 def lark(text: str, **options: Any) -> dv.Grammar:

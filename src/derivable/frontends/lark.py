@@ -66,7 +66,7 @@ def grammar_from_lark(
             `PythonIndenter` reads it if nothing else is said.
         import_paths: directories to import grammars from, before those that come with Lark. A relative import
             (`%import .name`) starts from the first; without any it is refused.
-        language: the grammar of a name that is imported from `derivable`.
+        language: the grammar of a name that is imported from `derivable`. Without it such an import is refused.
         limits: bounds on its size and nesting.
 
     Raises:
@@ -147,7 +147,10 @@ def _languages(
     for rule, name in names.items():
         try:
             if language is None:
-                raise GrammarError("no languages can be imported here")
+                raise GrammarError(
+                    "no languages can be imported here",
+                    hint="Import them in a text for `Grammar.from_lark`, or join the grammars (`grammar + other`).",
+                )
             grammar = language(name)
             if rule in rules:
                 joined.embed(grammar, name=_title(name))

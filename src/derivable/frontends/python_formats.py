@@ -223,9 +223,8 @@ def with_format_strings(python: Rules, *, nests: bool = False, one_line: bool = 
     terminals = {name: each for name, each in made.terminals.items() if name in used}
     blocks = replace(blocks, brackets=tuple([pair for pair in blocks.brackets if used.issuperset(pair)]))
     shapes = {name: each for name, each in made.shapes.items() if name in rules}
-    # What ends a piece early is a form feed (see `_BANNED`), and where one may stand a blank may. So where texts are
-    # encoded in a way that has no form feeds, dead ends are still found with them.
-
+    # Form feeds decide dead ends here (see `_BANNED`). Encodings that cannot write one must not take them out of what
+    # is ignored: wherever a form feed may stand, a blank may, so no dead end is missed.
     return replace(
         python, rules=rules, terminals=terminals, indentation=blocks, shapes=shapes, separators=python.ignore
     )
