@@ -97,6 +97,11 @@ class Trees:
     """Reads texts by one grammar.
 
     Cost: making it, as compiling the grammar does; then for each byte some microseconds.
+
+    Attributes:
+        captured: the rules and terminals whose texts, or parts of them, are captured.
+        hidden: terminals whose texts captures around them leave out.
+        has_captures: something is captured, here or in a language inside.
     """
 
     def __init__(
@@ -140,6 +145,7 @@ class Trees:
         symbols = {name: number for number, name in enumerate(self._names) if name}
         self._bodies = Bodies(self._cut, symbols, optional_terminals(lowered), limits.max_symbols)
         self.has_captures = _captures(grammar)
+        self._capturing = {language for language in inner if _captures(language.grammar)}
 
     def written(self, text: str | bytes | Sequence[int]) -> Written:
         """A text, in which names of special tokens stand for those that the grammar names; or tokens."""
@@ -291,7 +297,7 @@ class _Reader:
 
     def inside(self, language: Embedded, lexeme: Lexeme) -> list[Any]:
         # PERF: of a page with a program that nobody captures, the program need not be derived.
-        if (self.for_captures or not lexeme.is_whole) and not _captures(language.grammar):
+        if (self.for_captures or not lexeme.is_whole) and language not in self.trees._capturing:
             return []
         trees = self.trees._inner[language].trees(language.grammar)
         part = self.written.part(lexeme.begin, lexeme.end)
