@@ -13,8 +13,8 @@ them. Code is held if it is in the language without its last line break; with it
 with one. So a reader that ends a fence where Markdown ends it finds nothing else. The rest is *prose*, which holds
 neither three backticks nor three tildes in a row: a fence that is not held cannot stand there.
 
-Front matter comes before all else: a line of three hyphens, text of a language, and such a line again. No line of the
-text begins with what could end it, so what readers take for front matter is held.
+Front matter, where it is asked for, comes before all else: a line of three hyphens, text of a language, and such a line
+again. No line of the text begins with what could end it, so what readers take for front matter is held.
 """
 
 from __future__ import annotations
