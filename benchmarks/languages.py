@@ -15,6 +15,7 @@ import ast
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -33,6 +34,12 @@ def is_python(code: str) -> bool:
     except SyntaxError:
         return False
     return True
+
+
+def python_programs(shared: Path, count: int) -> list[str]:
+    """The first programs of MBXP that `ast.parse` takes."""
+    lines = (shared / "data" / "programs" / "python.jsonl").read_text(encoding="utf-8").splitlines()
+    return list(filter(is_python, (json.loads(line)["text"] for line in lines)))[:count]
 
 
 def fenced(code: str) -> str:
@@ -82,8 +89,7 @@ def main(
     if shared is None:
         console.print("shared data not found: set DERIVABLE_SHARED, or put it at ../shared; nothing measured")
         return
-    lines = (shared / "data" / "programs" / "python.jsonl").read_text(encoding="utf-8").splitlines()
-    programs = list(filter(is_python, (json.loads(line)["text"] for line in lines)))[:count]
+    programs = python_programs(shared, count)
     vocabulary = dv.Vocabulary.from_tokenizer_json(shared / "data" / "tokenizers" / tokenizer)
     bitmask = dv.allocate_bitmask(1, vocabulary.size)
     rows: list[list[str]] = []

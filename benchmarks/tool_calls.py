@@ -29,7 +29,7 @@ from typing import Annotated, Any
 
 import typer
 from first_mask import shared_folder, table
-from languages import followed, is_python
+from languages import followed, is_python, python_programs
 from rich.console import Console
 
 import derivable as dv
@@ -155,8 +155,7 @@ def main(
     if shared is None:
         console.print("shared data not found: set DERIVABLE_SHARED, or put it at ../shared; nothing measured")
         return
-    lines = (shared / "data" / "programs" / "python.jsonl").read_text(encoding="utf-8").splitlines()
-    programs = list(filter(is_python, (json.loads(line)["text"] for line in lines)))[:count]
+    programs = python_programs(shared, count)
     vocabulary = dv.Vocabulary.from_tokenizer_json(shared / "data" / "tokenizers" / tokenizer)
 
     def show(text: str) -> None:
