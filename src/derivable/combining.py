@@ -450,7 +450,7 @@ class Combining(Rules):
         Raises:
             ArgumentError: not a finite number of 0 or more.
             GrammarError: there is no such rule.
-            UnsupportedFeatureError: a rule of a grammar with indentation.
+            UnsupportedFeatureError: a rule of a grammar with indentation, or one around a slot of a meaning.
 
         Cost: the rules.
 

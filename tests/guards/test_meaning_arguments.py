@@ -5,10 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from accepting import BYTES
 from wrong_arguments import GRAMMAR, NO_OBJECTS, VOCABULARY, kind_of, refused
 
 import derivable as dv
 from derivable.testing import check_meaning
+
+
+class Colors(dv.Meaning):
+    """There is one."""
+
+    slots = ("WORD",)
+
+    def start(self) -> int:
+        return 0
+
+    def names(self, state: int, slot: str) -> list[str]:
+        return ["red"]
+
+    def read(self, state: int, slot: str, text: str) -> int:
+        return state
+
 
 WORDS = dv.Grammar.from_lark('start: WORD ("," WORD)*\nWORD: /[a-z]+/')
 
@@ -51,6 +68,34 @@ def test_names_that_are_none(value: Any) -> None:
             return value
 
     refused(lambda: dv.compile(WORDS.with_meaning(Wrong()), VOCABULARY).matcher().allowed_tokens(), dv.MeaningError)
+
+
+@pytest.mark.parametrize("lexing", ["longest", "basic", "scannerless"])
+@pytest.mark.parametrize("temperature", [0.5, {"list": 0.5}])
+@pytest.mark.parametrize("ignored", ["", '\n%ignore " "'])
+def test_temperatures_that_would_lose_slots(lexing: Any, temperature: Any, ignored: str) -> None:
+    """Of a part that has a temperature, the terminals are copies, and no copy is a slot."""
+    text = f'start: WORD "=" list\nlist: WORD ("," WORD)*\nWORD: /[a-z]+/{ignored}'
+    grammar = dv.Grammar.from_lark(text, lexing=lexing).with_meaning(Colors())
+    error = refused(lambda: grammar.with_temperature(temperature), dv.UnsupportedFeatureError)
+    assert "slots WORD" in str(error)
+
+
+@pytest.mark.parametrize("ignored", ["", '\n%ignore " "'])
+def test_rules_that_become_terminals_would_lose_slots(ignored: str) -> None:
+    text = f'start: WORD "=" list\nlist: WORD ("," WORD)*\nWORD: /[a-z]+/{ignored}'
+    bounded = dv.Grammar.from_lark(text, lexing="scannerless").with_meaning(Colors())
+    refused(lambda: bounded.with_max_tokens({"list": 3}), dv.UnsupportedFeatureError)
+    spelled = dv.Grammar.from_gbnf('root ::= WORD list\nlist ::= "=" WORD\nWORD ::= [a-z]+').with_meaning(Colors())
+    refused(lambda: spelled.with_temperature({"list": 0.5}), dv.UnsupportedFeatureError)
+
+
+def test_a_slot_may_have_a_temperature() -> None:
+    grammar = dv.Grammar.from_lark('start: WORD ("," WORD)*\nWORD: /[a-z]+/\n%ignore " "').with_meaning(Colors())
+    matcher = dv.compile(grammar.with_temperature({"WORD": 0.5}), BYTES).matcher()
+    assert matcher.temperature == 0.5 and matcher.next_bytes() == b" r"
+    matcher.advance_bytes(b"red,")
+    assert matcher.next_bytes() == b" r"
 
 
 def test_nothing_to_be_checked() -> None:

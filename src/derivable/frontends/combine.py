@@ -25,6 +25,7 @@ __all__ = [
     "concatenate",
     "literal",
     "plain",
+    "refuse_lost_slots",
     "repeated",
     "with_leaves",
     "with_literals_spelled",
@@ -187,6 +188,18 @@ def _refuse_meaning(operand: Rules) -> None:
         )
 
 
+def refuse_lost_slots(grammar: Rules, lost: bool = True) -> None:
+    """Refuses a change after which something that stands in a slot of the grammar's meaning is none."""
+    if grammar.meaning is not None and lost:
+        raise UnsupportedFeatureError(
+            "meaning",
+            "this change of a grammar with a meaning is not supported yet: it would take text out of the slots "
+            f"{', '.join(grammar.meaning.slots)[:80]}",
+            source=grammar.source,
+            hint="Leave out the change, or the meaning. A temperature of a slot itself is supported.",
+        )
+
+
 def with_leaves(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     """The same rule with other leaves; of a name, another name."""
     if isinstance(expr, Sequences | Members):
@@ -224,6 +237,7 @@ def with_terminals(
         make: the terminal of a rule, given what the rule is when all that it names is written out.
     """
     bodies = regular_bodies(grammar, names)
+    refuse_lost_slots(grammar, bool(bodies))
     rules, terminals = dict(grammar.rules), dict(grammar.terminals)
     irregular = []
     for name in names:
@@ -248,6 +262,7 @@ def plain(grammar: Rules) -> Rules:
         )
     if names_only(grammar):
         return _without_ignored(grammar) if grammar.ignore else grammar
+    refuse_lost_slots(grammar)
     if grammar.ignore:
         raise UnsupportedFeatureError(
             "ignored terminals in a combined grammar",
@@ -270,6 +285,7 @@ def plain(grammar: Rules) -> Rules:
 
 def _without_ignored(grammar: Rules) -> Rules:
     """Ignored terminals written out: at the beginning, and after every terminal (docs/lexing.md, "scannerless")."""
+    refuse_lost_slots(grammar)
     joined = Joined()
     joined.rules.update(grammar.rules)
     joined.terminals.update(grammar.terminals)

@@ -10,7 +10,7 @@ from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Expr, Ref
 from ..lowering.leaves import names_only
 from ..rules import Rules, Shape, Terminal
-from .combine import plain, with_leaves, with_terminals
+from .combine import plain, refuse_lost_slots, with_leaves, with_terminals
 
 __all__ = ["with_temperatures"]
 
@@ -67,6 +67,9 @@ class _Copies:
             name, temperature = self.todo.pop()
             new = self.names[name, temperature]
             self.rules[new] = with_leaves(given.rules[name], partial(self.leaf, temperature=temperature))
+        if given.meaning is not None:
+            slots = given.meaning.slots
+            refuse_lost_slots(given, any(old in slots and new != old for (old, _), new in self.names.items()))
         order = {name: at for at, name in enumerate([*given.rules, *given.terminals])}
         of = {new: (order[old], at) for at, ((old, _), new) in enumerate(self.names.items())}
         at_first = (-1, -1)
