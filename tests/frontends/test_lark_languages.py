@@ -68,7 +68,11 @@ def test_what_a_language_leaves_unenforced_is_known() -> None:
     schema = {"type": "string", "pattern": r"(a)\1"}
     loose = dv.Grammar.from_json_schema(schema, relax=["pattern"])
     assert loose.relaxed
-    assert lark("start: s\n%import derivable.s", grammars={"s": loose}).relaxed == loose.relaxed
+    text = 'start: s NAME?\nNAME: /[a-z]+/\n%ignore " "\n%import derivable.s'
+    assert lark(text, grammars={"s": loose}).relaxed == loose.relaxed
+    scannerless = lark(text, grammars={"s": loose}, lexing="scannerless")
+    for made in (scannerless, scannerless + "!", scannerless.with_max_tokens({"NAME": 2})):
+        assert made.relaxed == loose.relaxed
 
 
 def test_trees_go_on_inside() -> None:

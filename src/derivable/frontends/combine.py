@@ -289,19 +289,17 @@ def _without_ignored(grammar: Rules) -> Rules:
     joined = Joined()
     joined.rules.update(grammar.rules)
     joined.terminals.update(grammar.terminals)
-    joined.shapes.update(grammar.shapes)
-    joined.captures.update(grammar.captures)
-    joined.parts.update(grammar.parts)
     ignored = joined.rule("ignored", Repeat(alternation(Ref(name, is_kept=False) for name in grammar.ignore), 0, None))
     after = {name: joined.rule(name, Concat((Ref(name), ignored))) for name in grammar.terminals}
-    joined.shapes.update({ref.name: _JOINED for ref in (ignored, *after.values())})
 
     def spaced(leaf: Expr) -> Expr:
         return after.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf
 
     for name, expr in grammar.rules.items():
         joined.rules[name] = with_leaves(expr, spaced)
-    return joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
+    start = joined.rule("start", Concat((ignored, spaced(Ref(grammar.start)))))
+    shapes = {**grammar.shapes, **dict.fromkeys([ref.name for ref in (ignored, *after.values(), start)], _JOINED)}
+    return replace(grammar, rules=joined.rules, terminals=joined.terminals, start=start.name, ignore=(), shapes=shapes)
 
 
 def with_literals_spelled(grammar: Rules, mode: SpecialTokens) -> Rules:
