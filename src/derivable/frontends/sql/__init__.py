@@ -1,0 +1,4 @@
+"""SQL whose tables, columns and functions exist.
+
+database ─▶ grammar ─▶ meaning ─▶ scopes
+"""

@@ -1,0 +1,162 @@
+"""What a query has said so far: the state behind the names of SQL. Names are in small letters, without quotation marks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+__all__ = ["Scope", "Source", "Tables", "fits", "plain", "scopes_of"]
+
+Tables = Mapping[str, tuple[str, ...]]
+"""The columns of tables, by name."""
+
+_MOST_STEPS = 500
+"""Of a search for tables that have all columns. A query that needs more is not offered."""
+
+
+class Source(NamedTuple):
+    """A table in a `FROM`.
+
+    Attributes:
+        alias: what it is called there.
+        columns: what it has.
+        merged: those that are one with the same ones of tables before (`USING`, `NATURAL`).
+    """
+
+    alias: str
+    columns: tuple[str, ...]
+    merged: frozenset[str] = frozenset()
+
+
+class Scope(NamedTuple):
+    """A query, from its opening bracket on; the statement is the outermost one.
+
+    Attributes:
+        kind: what it stands for.
+        phase: which clause is being written.
+        sources: tables that are there.
+        named: the table that was named last, which may be given another name yet.
+        natural: the next table is joined to those before by all columns that they share.
+        needed: columns that were used without a table's name, of which one table must have each.
+        owed: aliases and columns that were used and are not there yet. `"*"`: any columns.
+        star: all columns were asked for, so there must be some.
+        qualifier: the alias that stands before a dot.
+        outputs: columns that it has, if it is a table; `(alias,)` for all of one source, `()` of all of them.
+        item: the last one of them, which may be given another name yet.
+        aliases: names that were given to results.
+        common: tables that `WITH` defines.
+        common_name: the table that is being defined, with its columns if they are listed.
+        assigned: columns that were listed.
+        changed: the table that the statement changes.
+    """
+
+    kind: str = "statement"
+    phase: str = "columns"
+    sources: tuple[Source, ...] = ()
+    named: tuple[str, tuple[str, ...]] | None = None
+    natural: bool = False
+    needed: frozenset[str] = frozenset()
+    owed: frozenset[tuple[str, str]] = frozenset()
+    star: bool = False
+    qualifier: str | None = None
+    outputs: tuple[str | tuple[str, ...], ...] = ()
+    item: str | None = None
+    aliases: frozenset[str] = frozenset()
+    common: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    common_name: tuple[str, tuple[str, ...]] | None = None
+    assigned: frozenset[str] = frozenset()
+    changed: str | None = None
+
+    def settled(self) -> Scope:
+        """The same, if the table that was named last keeps its name."""
+        return self if self.named is None else self.joined(self.named[0])
+
+    def joined(self, alias: str) -> Scope:
+        """The table that was named last, under a name."""
+        assert self.named is not None
+        columns = self.named[1]
+        merged = frozenset(columns).intersection(self.visible()) if self.natural else frozenset()
+        sources = (*self.sources, Source(alias, columns, merged))
+        owed = frozenset([(name, column) for name, column in self.owed if name != alias])
+        return self._replace(sources=sources, named=None, natural=False, owed=owed)
+
+    def visible(self) -> dict[str, int]:
+        """Columns of the tables so far, with the number of tables that they could be meant of."""
+        counts: dict[str, int] = {}
+        for source in self.sources:
+            for column in source.columns:
+                if column not in source.merged:
+                    counts[column] = counts.get(column, 0) + 1
+        return counts
+
+    def aliased(self, alias: str) -> tuple[str, ...] | None:
+        """The columns of the one table that is called so."""
+        found = [source.columns for source in self.sources if source.alias == alias]
+        return found[0] if len(found) == 1 else None
+
+    def wanted(self) -> dict[str, set[str]]:
+        """What was used of tables that are not there yet, by alias."""
+        wanted: dict[str, set[str]] = {}
+        for alias, column in sorted(self.owed):
+            wanted.setdefault(alias, set()).add(column)
+        return wanted
+
+    def columns(self) -> tuple[str, ...]:
+        """Of a query that is a table."""
+        found: list[str] = []
+        for output in (*self.outputs, *([] if self.item is None else [self.item])):
+            if isinstance(output, str):
+                found.append(output)
+            else:
+                found += [c for s in self.sources if not output or s.alias in output for c in s.columns]
+        return tuple(dict.fromkeys(found))
+
+
+def fits(scope: Scope, tables: Iterable[frozenset[str]], outer: frozenset[str]) -> bool:
+    """Whether tables can be added so that all that was used has one table that it is of.
+
+    Args:
+        scope: with what it still needs.
+        tables: columns of those that there are; with `"*"` if all of them may be read.
+        outer: columns of queries around, which are meant where no table of this one has them.
+    """
+    counts = {column: n for column, n in scope.visible().items() if column in scope.needed}
+    if any(n > 1 for n in counts.values()):
+        return False
+    wanted = list(scope.wanted().values())
+    used = scope.needed.union(*wanted, {"*"} if scope.star else ())
+    kinds = list(dict.fromkeys([columns & used for columns in tables]))
+    if scope.star:
+        kinds = [kind for kind in kinds if "*" in kind]
+    steps = 0
+
+    def found(at: int, covered: frozenset[str]) -> bool:
+        nonlocal steps
+        steps += 1
+        if steps > _MOST_STEPS:
+            return False
+        if at < len(wanted):
+            fitting = [kind for kind in kinds if wanted[at] <= kind]
+            return any(not kind & covered and found(at + 1, covered | (kind & scope.needed)) for kind in fitting)
+        open_ = sorted(scope.needed - covered - outer)
+        if not open_:
+            return True
+        having = [kind for kind in kinds if open_[0] in kind and not kind & covered]
+        return any(found(at, covered | (kind & scope.needed)) for kind in having)
+
+    return found(0, frozenset(counts))
+
+
+def plain(state: tuple[Scope, ...]) -> Hashable:
+    """The state as tuples."""
+    return tuple([(*scope[:2], tuple(map(tuple, scope.sources)), *scope[3:]) for scope in state])
+
+
+def scopes_of(value: Any) -> tuple[Scope, ...]:
+    """What `plain` gave."""
+
+    def each() -> Iterator[Scope]:
+        for kind, phase, sources, *rest in value:
+            yield Scope(kind, phase, tuple([Source(*source) for source in sources]), *rest)
+
+    return tuple(each())
