@@ -37,9 +37,11 @@ SLOTS = (
 )
 """Rules of the grammar."""
 
-_GIVEN = ("source_alias", "cte_name", "cte_column", "column_alias", "exported_alias", "computed_alias")
+_GIVEN = ("cte_name", "cte_column", "column_alias", "exported_alias", "computed_alias")
 _SHORT = 4
 """Bytes of a name that is given, where a few are taken."""
+_LONG = 256
+"""Bytes of a name that must be given, since a column stood behind it."""
 
 _PHASES = {"where_word": "rest", "group_word": "order", "having_word": "order", "order_word": "order"}
 _OPENS = {"open_query": "query", "open_table": "table", "open_cte": "common"}
@@ -86,6 +88,8 @@ class SqlMeaning(Meaning):
             return 1
         if slot.endswith("_word"):
             return len(slot.removesuffix("_word"))
+        if slot == "source_alias":
+            return max(longest, _LONG)
         return _SHORT if slot in _GIVEN else longest
 
     # What the kernel asks
