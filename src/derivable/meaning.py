@@ -141,6 +141,11 @@ class Meaning:
         """The text may end here, if the grammar lets it."""
         return True
 
+    def ending(self, state: Any) -> str:
+        """A text that makes the meaning let the text end, written where the grammar would let it end, or some part of it.
+        It is tried where a text must end soon (`max_tokens`), and never taken for granted."""
+        return ""
+
     def to_plain(self, state: Any) -> Hashable:
         """A state as `None`, numbers, texts, bytes, tuples and frozen sets, to be written by `Matcher.to_bytes`."""
         value: Hashable = state
@@ -206,6 +211,13 @@ class Numbered:
         if found is None and name in self._meaning.free:
             raise self._wrong("read", name, at, f"None for {text!r:.80}, where the slot is one of `free`")
         return 0 if found is None else self._number("read", name, at, found)
+
+    def ending(self, state: int) -> bytes:
+        at = self._states[state]
+        found = self._asked("ending", "", at, at)
+        if not isinstance(found, str):
+            raise self._wrong("ending", "", at, f"{found!r:.80}, and no text")
+        return found.encode("utf-8", "replace")
 
     def written(self, state: int) -> bytes:
         at = self._states[state]

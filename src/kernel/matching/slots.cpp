@@ -86,7 +86,7 @@ void Slots::mark(Meaning::State state, Place place) {
 }
 
 void Slots::finish_collection() {
-    begun_ = {}, read_ = {}, may_end_ = {}, owed_numbers_ = {};
+    begun_ = {}, read_ = {}, may_end_ = {}, owed_numbers_ = {}, endings_ = {};
     for (auto known = numbers_.begin(); known != numbers_.end();) {
         const Place place = known->second;
         if (marked_places_.count(place)) {
@@ -108,6 +108,19 @@ void Slots::finish_collection() {
     num_known_ = numbers_.size() + marked_states_.size();
     collect_at_ = std::max(kCollectAt, 2 * num_known_);
     meaning_->keep(states);
+}
+
+const std::string& Slots::ending(Meaning::State state) {
+    state = settled(state);
+    const auto [known, is_new] = endings_.try_emplace(state);
+    if (!is_new) return known->second;
+    work(kCall), num_known_++;
+    try {
+        return known->second = meaning_->ending(state);
+    } catch (...) {
+        endings_.erase(state);
+        throw;
+    }
 }
 
 bool Slots::may_end(Meaning::State state) {

@@ -46,6 +46,8 @@ class Meaning {
     virtual State read(State state, Symbol slot, std::string_view text) = 0;
     virtual bool is_free(Symbol slot) = 0;  // read() takes all names that there are
     virtual bool may_end(State state) = 0;
+    // What makes it let the text end, where the grammar would; a guess.
+    virtual std::string ending(State state) = 0;
     virtual uint32_t longest(Symbol slot) = 0;  // bytes of the shortest name that there may be
     // A state as bytes, and the state of bytes that somebody else may have written.
     virtual std::string written(State state) = 0;
@@ -89,6 +91,7 @@ class Slots {
     Meaning::State read(Meaning::State state, Place name);
     bool may_end(Meaning::State state);
 
+    const std::string& ending(Meaning::State state);
     std::string written(Meaning::State state) { return meaning_->written(settled(state)); }
     Meaning::State restored(std::string_view bytes) { return meaning_->restored(bytes); }
     const std::string& text(Place place) const { return places_[place].text; }
@@ -126,6 +129,7 @@ class Slots {
     FlatMap<Place> begun_;          // by state and slot
     FlatMap<Meaning::State> read_;  // by state and place
     FlatMap<char> may_end_;
+    std::unordered_map<Meaning::State, std::string> endings_;
     std::vector<char> is_free_;  // by symbol
     struct Owed {
         Meaning::State before;

@@ -172,6 +172,32 @@ void WitnessSearch::push(Parses parses, Frontier stack, Environment environment,
     steps_.push_back({{stack, environment, after_newline, meaning}, std::move(parses), units_.size()});
 }
 
+bool WitnessSearch::waits_for_meaning(const WaysOn::Boundary& boundary) {
+    const Symbol best = ways_.stacks().next(boundary.stack);
+    return best == kEnd || (engine_.terminals.is_slot(best) && boundary.meaning != Meaning::kNone &&
+                            engine_.slots.begin(boundary.meaning, best) == Slots::kNone);
+}
+
+bool WitnessSearch::end_by_meaning(const Step& step) {
+    if (step.boundary.meaning == Meaning::kNone) return false;
+    const std::string text = engine_.slots.ending(step.boundary.meaning);
+    if (text.empty()) return false;
+    Parses parses = step.parses;
+    units_.resize(step.length), keys_.resize(step.length + 1);
+    if (!follow(WitnessText::units_of(text), parses)) return false;
+    if (rest_) return true;
+    for (const Start& start : starts(parses)) {
+        const size_t length = units_.size();
+        Parses further = parses;
+        if (follow(start.units, further)) {
+            if (!rest_) push(std::move(further), start.stack, start.environment, start.is_newline, start.meaning);
+            return true;
+        }
+        units_.resize(length), keys_.resize(length + 1);
+    }
+    return false;
+}
+
 bool WitnessSearch::descend() {
     constexpr size_t kLongestWithNames = 4'096;
     constexpr size_t kLongest = size_t(1) << 20;
@@ -180,6 +206,12 @@ bool WitnessSearch::descend() {
     while (!steps_.empty() && refused_ <= kMostRefused && units_.size() <= longest) {
         Step& step = steps_.back();
         if (step.boundary.next == 0 && may_reach_end(step.boundary.stack) && runs_.accepting(step.parses)) return true;
+        if (engine_.slots.active() && !std::exchange(step.has_ended, true) && waits_for_meaning(step.boundary)) {
+            if (end_by_meaning(Step(step))) {
+                if (rest_) return true;
+                continue;
+            }
+        }
         const WaysOn::Option* next = ways_.next(step.boundary);
         refused_ += step.boundary.next > 1 || !next;
         if (!next) {

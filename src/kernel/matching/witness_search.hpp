@@ -38,6 +38,7 @@ class WitnessSearch {
         WaysOn::Boundary boundary;
         Parses parses;
         size_t length;  // of the units before it
+        bool has_ended = false;  // what the meaning asks for was tried
     };
     Witness found();
     bool may_reach_end(Frontier stack);
@@ -50,6 +51,10 @@ class WitnessSearch {
     const Parse* meant(const Parses& parses, const WaysOn::Boundary& from, const WaysOn::Option& option);
     void push(Parses parses, Frontier stack, Environment environment, bool after_newline, Meaning::State meaning);
     bool descend();
+    // Where the grammar would let the text end, or what it wants has no name.
+    bool waits_for_meaning(const WaysOn::Boundary& boundary);
+    // Goes on with what the meaning asks for; false: that is nothing, or refused.
+    bool end_by_meaning(const Step& step);
 
     const Engine engine_;
     Lexemes& lexemes_;

@@ -119,6 +119,12 @@ class PyMeaning final : public Meaning {
     uint32_t longest(Symbol slot) override {
         return asked([&] { return nb::cast<uint32_t>(source_.attr("longest")(slot)); });
     }
+    std::string ending(State state) override {
+        return asked([&] {
+            const nb::bytes text = nb::cast<nb::bytes>(source_.attr("ending")(state));
+            return std::string(text.c_str(), text.size());
+        });
+    }
     std::string written(State state) override {
         return asked([&] {
             const nb::bytes bytes = nb::cast<nb::bytes>(source_.attr("written")(state));

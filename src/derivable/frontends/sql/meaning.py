@@ -207,6 +207,41 @@ class SqlMeaning(Meaning):
     def may_end(self, state: State) -> bool:
         return self._is_complete(state)
 
+    def ending(self, state: State) -> str:
+        """The tables that are missing."""
+        scope, text = state[-1].settled(), ""
+        if scope.phase not in ("columns", "from"):
+            return text
+        tables = self._visible_tables(state)
+        while not self._is_complete((*state[:-1], scope)):
+            found = self._next_source(state, scope)
+            if found is None:
+                return ""
+            name, alias = found
+            text += ("," if scope.sources else " FROM ") + self._spelled_one(name)
+            text += f" AS {self._spelled_one(alias)}" if alias != name else ""
+            scope = scope._replace(phase="from", named=(name, tables[name])).joined(alias)
+        return text
+
+    def _next_source(self, state: State, scope: Scope) -> tuple[str, str] | None:
+        """A table that has something of what is missing, and what it must be called."""
+        counts = scope.visible()
+        missing = [column for column in sorted(scope.needed) if column not in counts]
+        for name, columns in sorted(self._visible_tables(state).items(), key=lambda item: len(item[0])):
+            named = scope._replace(named=(name, columns))
+            for alias in sorted(scope.wanted(), key=lambda alias: alias != name):
+                if self._may_be_called(state, named, alias):
+                    return name, alias
+            if (not missing and not scope.owed) or set(missing).intersection(columns):
+                if self._may_be_called(state, named, name):
+                    return name, name
+                if self._may_be_called(state, named, "t"):
+                    return name, "t"
+        return None
+
+    def _spelled_one(self, name: str) -> str:
+        return self._quoted([name])[-1]
+
     def to_plain(self, state: State) -> Hashable:
         return plain(state)
 
