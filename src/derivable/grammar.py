@@ -5,7 +5,7 @@ A grammar is data (`derivable.rules`). `derivable.lowering` turns it into number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,32 +23,7 @@ __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 class Grammar(Combining):
     """Rules, terminals and how text is cut into lexemes. Immutable; made by the `from_*` constructors.
 
-    Attributes:
-        rules: nonterminal name to expression. Under `longest` and `basic`, expressions hold names only
-            (every terminal is named in `terminals`); under `scannerless`, text may stand in them directly.
-        terminals: terminal name to `Terminal`, in order of definition (the last tie-break between lexemes).
-        start: the start rule (or terminal).
-        ignore: terminals that may stand between any two others and are dropped.
-        lexing: see `Lexing`.
-        source: the text it was made from, for error messages.
-        relaxed: what the caller allowed to be enforced loosely, by name.
-        indentation: where blocks are told by indentation. Not under `scannerless`.
-        distinct: terminals that open an array of JSON whose items must differ as values. Each is ``[`` and white space,
-            and what follows up to the ``]`` is JSON text. Only under `scannerless`.
-        tallied: terminals that mean something to JSON objects whose keys come in any order, or to arrays whose items
-            are counted. Only under `scannerless`.
-        in_order: where a text is forced, keys that may come in any order come in that of their objects.
-        samples: texts as they are likely to be written. `compile(ahead_of_time=True)` fills the index along these.
-        reader: what the texts stand for, where the grammar was made of a schema or a type; `Constraint.read` uses it.
-            A grammar that was put together of others (`a + b`) has none.
-        warnings: what in a JSON Schema says nothing and may be a mistake, each a `derivable.rules.GrammarWarning`:
-            keywords that are nearly one, keywords of other drafts, unknown formats.
-        shapes: of rules, what they are in trees (`Constraint.parse`).
-        captures: of rules and terminals whose texts are captured, the names (`Constraint.captures`).
-        hidden: terminals whose text captures around them leave out.
-        parts: of rules and terminals, another grammar of their texts, by which parts of them are captured.
-        separators: ignored terminals of which any text may be replaced by another one that every encoding can write,
-            and the rest of the text stays as valid as it was. `encoded` does not take characters out of these.
+    What it holds are the attributes of `derivable.rules.Rules`.
     """
 
     # The constructors import their front end when called: nobody pays at import time for one that is not used.
@@ -366,7 +341,18 @@ class Grammar(Combining):
         return Grammar.of(grammar_of_free_text(until, most))
 
     @staticmethod
-    def builtin(name: str, *, version: str | None = None, extend: str = "", limits: Limits = Limits()) -> Grammar:  # noqa: B008
+    def builtin(
+        name: str,
+        *,
+        version: str | None = None,
+        extend: str = "",
+        database: object = None,
+        verbs: Collection[str] | None = None,
+        tables: Collection[str] | None = None,
+        columns_denied: Collection[str] | None = None,
+        parameters: Collection[str] | None = None,
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Grammar:
         """A grammar that comes with the library; `docs/library.md` describes each. Cost: 20 to 150 ms (Python), once.
 
         Args:
@@ -374,20 +360,34 @@ class Grammar(Combining):
             version: of Python. In the fields of format strings `"3.12"` allows the quotation marks around them,
                 `"3.11"` neither these nor the end of a line, and `None` no such marks, but the end of a line.
             extend: in Lark's notation, read behind the grammar: `%override rule: ...`, `%extend rule: ...`, new rules.
-            limits: bounds on both together.
+            database: for `"sql"`: one statement whose tables, columns and functions exist there (`docs/sql.md`). A dict
+                of tables and their columns, `CREATE` statements, an SQLAlchemy `MetaData`, or an open connection.
+            verbs: what statements may do there: some of `select`, `insert`, `update`, `delete`; by default all.
+            tables: those of the database that may be named; by default all.
+            columns_denied: columns that may not, as `"table.column"`.
+            parameters: names of parameters, which are written `:name`; by default any parameter may stand.
+            limits: bounds on the text of the grammar and `extend` together.
 
         Raises:
-            GrammarError: there is none of that name or version (the message lists them), or as for `from_lark`.
+            GrammarError: there is none of that name or version (the message lists them); the database has no table,
+                or nothing may be named; or as for `from_lark`.
 
         Example:
             >>> Grammar.builtin("sql", extend="%override start: select").lexing
             'longest'
+            >>> Grammar.builtin("sql", database={"users": ["id", "name"]}, verbs={"select"}).meaning
+            SqlMeaning(users: id, name)
         """
         from .frontends.builtin import builtin_grammar, extended_grammar
 
         texts(name=name, extend=extend)
         if version is not None:
             texts(version=version)
+        role = {"verbs": verbs, "tables": tables, "columns_denied": columns_denied, "parameters": parameters}
+        if database is not None or any(given is not None for given in role.values()):
+            from .frontends.sql.grammar import sql_for
+
+            return Grammar.of(sql_for(name, database, **role, extend=extend, limits=limits))
         if extend:
             key = ("builtin", name, version, extend, limits)
             return _remembered(key, lambda: extended_grammar(name, version, extend, limits))

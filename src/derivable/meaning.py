@@ -142,8 +142,8 @@ class Meaning:
         return True
 
     def ending(self, state: Any) -> str:
-        """A text that makes the meaning let the text end, written where the grammar would let it end, or some part of it.
-        It is tried where a text must end soon (`max_tokens`), and never taken for granted."""
+        """A text that makes the meaning let the text end, written where the grammar would let it end, or some of
+        it. It is tried where a text must end soon (`max_tokens`), and never taken for granted."""
         return ""
 
     def to_plain(self, state: Any) -> Hashable:

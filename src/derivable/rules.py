@@ -187,7 +187,36 @@ class Shape:
 
 @dataclass(frozen=True, repr=False)
 class Rules:
-    """What a `Grammar` holds, and says of itself; checked when it is made."""
+    """What a `Grammar` holds, and says of itself; checked when it is made.
+
+    Attributes:
+        rules: nonterminal name to expression. Under `longest` and `basic`, expressions hold names only
+            (every terminal is named in `terminals`); under `scannerless`, text may stand in them directly.
+        terminals: terminal name to `Terminal`, in order of definition (the last tie-break between lexemes).
+        start: the start rule (or terminal).
+        ignore: terminals that may stand between any two others and are dropped.
+        lexing: see `Lexing`.
+        source: the text it was made from, for error messages.
+        relaxed: what the caller allowed to be enforced loosely, by name.
+        indentation: where blocks are told by indentation. Not under `scannerless`.
+        distinct: terminals that open an array of JSON whose items must differ as values. Each is ``[`` and white space,
+            and what follows up to the ``]`` is JSON text. Only under `scannerless`.
+        tallied: terminals that mean something to JSON objects whose keys come in any order, or to arrays whose items
+            are counted. Only under `scannerless`.
+        in_order: where a text is forced, keys that may come in any order come in that of their objects.
+        samples: texts as they are likely to be written. `compile(ahead_of_time=True)` fills the index along these.
+        reader: what the texts stand for, where the grammar was made of a schema or a type; `Constraint.read` uses it.
+            A grammar that was put together of others (`a + b`) has none.
+        warnings: what in a JSON Schema says nothing and may be a mistake, each a `derivable.rules.GrammarWarning`:
+            keywords that are nearly one, keywords of other drafts, unknown formats.
+        meaning: what may stand in slots (`Combining.with_meaning`).
+        shapes: of rules, what they are in trees (`Constraint.parse`).
+        captures: of rules and terminals whose texts are captured, the names (`Constraint.captures`).
+        hidden: terminals whose text captures around them leave out.
+        parts: of rules and terminals, another grammar of their texts, by which parts of them are captured.
+        separators: ignored terminals of which any text may be replaced by another one that every encoding can write,
+            and the rest of the text stays as valid as it was. `encoded` does not take characters out of these.
+    """
 
     rules: Mapping[str, Expr]
     terminals: Mapping[str, Terminal]

@@ -16,9 +16,9 @@ from .lark import grammar_from_lark
 from .python_formats import with_format_strings
 from .yaml_columns import with_columns
 
-__all__ = ["BUILTIN", "builtin_grammar", "extended_grammar"]
+__all__ = ["BUILTIN", "LIBRARY", "builtin_grammar", "extended_grammar"]
 
-_FOLDER = Path(__file__).parent.parent / "library"
+LIBRARY = Path(__file__).parent.parent / "library"
 
 _BETWEEN = "=====\n"
 """Stands between two samples."""
@@ -72,24 +72,25 @@ def builtin_grammar(name: str, version: str | None = None) -> Rules:
     """
     text = _text(name)
     grammar = _read(name, text, version)
-    samples = _FOLDER / "samples" / f"{name}.txt"
+    samples = LIBRARY / "samples" / f"{name}.txt"
     if not samples.exists():
         return grammar
     return replace(grammar, samples=tuple(samples.read_text(encoding="utf-8").split(_BETWEEN)))
 
 
-def extended_grammar(name: str, version: str | None, extend: str, limits: Limits) -> Rules:
+def extended_grammar(name: str, version: str | None, extend: str, limits: Limits, *, before: str = "") -> Rules:
     """A built-in grammar, changed by text in Lark's notation that is read behind its own.
 
     Args:
         name, version: as for `builtin_grammar`.
         extend: ``%override rule: ...``, ``%extend rule: ...``, and rules and terminals of its own.
-        limits: bounds on both texts together.
+        limits: bounds on all texts together.
+        before: text of the library's own that is read before it.
 
     Raises:
         GrammarError: as `builtin_grammar` and `grammar_from_lark` do; places are those in `extend`.
     """
-    begin = f"{_text(name)}\n"
+    begin = f"{_text(name)}\n{before}"
     try:
         return _read(name, begin + extend, version, limits)
     except GrammarError as error:
@@ -108,7 +109,7 @@ def _advice(problem: str, name: str, text: str) -> str | None:
         return None
     known = re.findall(r"^(\w+)(?:\.\d+)?(?:\{[^}]*\})?:", text, re.MULTILINE)
     close = get_close_matches(missing[1], known, 4, 0.5) or known[:8]
-    return f"The grammar {name} has no {missing[1]}, but {', '.join(close)}; its text is {_FOLDER / f'{name}.lark'}."
+    return f"The grammar {name} has no {missing[1]}, but {', '.join(close)}; its text is {LIBRARY / f'{name}.lark'}."
 
 
 def _text(name: str) -> str:
@@ -117,7 +118,7 @@ def _text(name: str) -> str:
             f"there is no built-in grammar {name!r}",
             hint=f"Use one of {', '.join(BUILTIN)}, or load your own with Grammar.from_lark or Grammar.from_gbnf.",
         )
-    return (_FOLDER / f"{name}.lark").read_text(encoding="utf-8")
+    return (LIBRARY / f"{name}.lark").read_text(encoding="utf-8")
 
 
 def _read(name: str, text: str, version: str | None, limits: Limits = _DEFAULTS) -> Rules:
@@ -128,7 +129,7 @@ def _read(name: str, text: str, version: str | None, limits: Limits = _DEFAULTS)
     grammar = grammar_from_lark(
         text,
         lexing=BUILTIN[name],
-        import_paths=[str(_FOLDER)],
+        import_paths=[str(LIBRARY)],
         indentation=_INDENTATION.get(name),
         declared=_DECLARED.get(name),
         limits=limits,

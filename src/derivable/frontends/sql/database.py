@@ -10,9 +10,9 @@ from typing import Any
 
 from ...errors import ArgumentError, GrammarError
 
-__all__ = ["Database", "database_of"]
+__all__ = ["DESCRIPTION", "Database", "database_of"]
 
-_DESCRIPTION = "a dict of tables and their columns, CREATE statements, an SQLAlchemy MetaData, or a connection"
+DESCRIPTION = "a dict of tables and their columns, CREATE statements, an SQLAlchemy MetaData, or a connection"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def database_of(source: object) -> Database:
         else:
             found = Database(_listed(source), _functions(memory), _collations(memory))
     if not any(found.tables.values()):
-        raise GrammarError("the database has no table with columns", hint="Give it as " + _DESCRIPTION + ".")
+        raise GrammarError("the database has no table with columns", hint="Give it as " + DESCRIPTION + ".")
     return found
 
 
@@ -68,7 +68,7 @@ def _listed(source: object) -> dict[str, tuple[str, ...]]:
         return {_name(name): _columns(columns) for name, columns in tables.items()}
     if hasattr(source, "cursor"):
         return _of_information_schema(source)
-    raise ArgumentError("database", _DESCRIPTION, source)
+    raise ArgumentError("database", DESCRIPTION, source)
 
 
 def _columns(columns: Any) -> tuple[str, ...]:

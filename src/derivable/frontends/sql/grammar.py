@@ -5,52 +5,63 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
+from functools import cache, lru_cache
 
 from ...errors import ArgumentError, GrammarError
+from ...limits import Limits
 from ...rules import Rules
-from ..lark import grammar_from_lark
-from .database import Database, database_of
+from ..builtin import LIBRARY, extended_grammar
+from .database import DESCRIPTION, Database, database_of
 from .meaning import SLOTS, SqlMeaning
 
 __all__ = ["VERBS", "sql_for"]
 
 VERBS = ("select", "insert", "update", "delete")
-_LIBRARY = Path(__file__).parent.parent.parent / "library"
-_DEFINITION = re.compile(r"(?m)^(\w+)(?:\.\d+)?: .*(?:\n  .*)*\n")  # of these files, which are ours
+_DEFAULTS = Limits()
 
 
 def sql_for(
+    name: str,
     source: object,
     *,
     verbs: Collection[str] | None = None,
     tables: Collection[str] | None = None,
     columns_denied: Collection[str] | None = None,
     parameters: Collection[str] | None = None,
+    extend: str = "",
+    limits: Limits = _DEFAULTS,
 ) -> Rules:
-    """One statement of SQLite's, whose tables, columns and functions exist.
+    """One statement of SQLite's, whose tables, columns and functions exist; see `Grammar.builtin`.
 
     Args:
+        name: of the built-in grammar.
         source: the database (`database_of`).
         verbs: of `VERBS`; by default all.
         tables: those that may be named; by default all.
         columns_denied: columns that may not, as `"table.column"`.
         parameters: names of parameters, without their mark; by default any parameter.
+        extend, limits: as for `extended_grammar`.
 
     Raises:
         ArgumentError: of a wrong type, or unknown.
-        GrammarError: see `database_of`; or nothing is left.
+        GrammarError: see `database_of` and `extended_grammar`; or nothing is left.
     """
+    if name != "sql":
+        raise GrammarError(
+            f"the built-in grammar {name!r:.80} knows no database",
+            hint='database=, verbs=, tables=, columns_denied= and parameters= go with "sql".',
+        )
+    if source is None:
+        raise ArgumentError("database", DESCRIPTION + ", where verbs=, tables= and so on are given", source)
     database = database_of(source)
     chosen = [_known("verbs", verb, VERBS) for verb in _all("verbs", VERBS if verbs is None else verbs)]
     if not chosen:
         raise GrammarError("no verb is left, so there is no text", hint=f"Give some of {', '.join(VERBS)} in verbs=.")
     readable, sealed = _readable(database, tables, columns_denied)
     named = None if parameters is None else [f":{name}" for name in _all("parameters", parameters)]
-    made, keywords = _rules(tuple(dict.fromkeys(chosen)))
+    made = _rules(tuple(dict.fromkeys(chosen)), extend, limits)
     slots = [slot for slot in SLOTS if slot in made.rules and (slot != "parameter" or named is not None)]
-    meaning = SqlMeaning(slots, readable, sealed, database.functions, named, database.collations, keywords)
+    meaning = SqlMeaning(slots, readable, sealed, database.functions, named, database.collations, _keywords())
     return replace(made, meaning=meaning)
 
 
@@ -92,13 +103,19 @@ def _known(argument: str, name: str, known: Collection[str]) -> str:
 
 
 @cache
-def _rules(verbs: tuple[str, ...]) -> tuple[Rules, frozenset[str]]:
-    """The rules of statements, and the words that are no names."""
-    base = (_LIBRARY / "sql.lark").read_text(encoding="utf-8")
-    roles = (_LIBRARY / "sql_database.lark").read_text(encoding="utf-8")
-    replaced = {"_statement", *[found[1] for found in _DEFINITION.finditer(roles)]}
-    kept = _DEFINITION.sub(lambda found: "" if found[1] in replaced else found[0], base)
-    statement = "_statement: " + " | ".join([f"_{verb}" for verb in verbs]) + "\n"
-    reserved = re.search(r"(?m)^NAME: .*?\(\?!\(\?ai:([a-z_|]+)\)", base)
+def _roles() -> str:
+    return (LIBRARY / "sql_database.lark").read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=64)
+def _rules(verbs: tuple[str, ...], extend: str, limits: Limits) -> Rules:
+    statement = f"%override _statement: {' | '.join([f'_{verb}' for verb in verbs])}\n"
+    return extended_grammar("sql", None, extend, limits, before=_roles() + statement)
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    """Words that are no names if they stand without quotation marks."""
+    reserved = re.search(r"(?m)^NAME: .*?\(\?!\(\?ai:([a-z_|]+)\)", (LIBRARY / "sql.lark").read_text(encoding="utf-8"))
     assert reserved is not None
-    return grammar_from_lark(roles + statement + kept), frozenset(reserved[1].split("|"))
+    return frozenset(reserved[1].split("|"))

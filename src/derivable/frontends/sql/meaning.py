@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...meaning import Meaning, Names
-from .scopes import Scope, Source, Tables, fits, plain, scopes_of
+from .scopes import Scope, Source, fits, plain, scopes_of
 
 __all__ = ["SLOTS", "SqlMeaning"]
 
@@ -81,6 +81,10 @@ class SqlMeaning(Meaning):
         longest = max([len(column.encode()) + 2 for name, columns in tables.items() for column in (name, *columns)])
         self.longest = {slot: self._longest_in(slot, longest) for slot in self.slots}
         self._spelled = lru_cache(maxsize=1024)(self._names_of)
+
+    def __repr__(self) -> str:
+        shown = "; ".join([f"{name}: {', '.join(columns)}" for name, columns in [*self._tables.items()][:4]])
+        return f"SqlMeaning({shown[:200]}{'; ...' * (len(self._tables) > 4)})"
 
     @staticmethod
     def _longest_in(slot: str, longest: int) -> int:

@@ -1,4 +1,4 @@
-"""What a query has said so far: the state behind the names of SQL. Names are in small letters, without quotation marks."""
+"""What a query has said so far: the state behind the names of SQL, in small letters and without quotation marks."""
 
 from __future__ import annotations
 
