@@ -20,11 +20,13 @@ class Database:
     """
     Attributes:
         tables: the columns of each table and view, as they are spelled.
+        views: those of the tables that cannot be changed.
         functions: names of functions, in small letters.
         collations: names.
     """
 
     tables: Mapping[str, tuple[str, ...]]
+    views: tuple[str, ...] = ()
     functions: tuple[str, ...] = field(default=(), repr=False)
     collations: tuple[str, ...] = field(default=(), repr=False)
 
@@ -56,7 +58,7 @@ def database_of(source: object) -> Database:
         elif isinstance(source, sqlite3.Connection):
             found = _of_sqlite(source)
         else:
-            found = Database(_listed(source), _functions(memory), _collations(memory))
+            found = Database(_listed(source), (), _functions(memory), _collations(memory))
     if not any(found.tables.values()):
         raise GrammarError("the database has no table with columns", hint="Give it as " + DESCRIPTION + ".")
     return found
@@ -88,13 +90,15 @@ def _name(name: object) -> str:
 def _of_sqlite(connection: Any) -> Database:
     # SQLite's own tables are left out; a view that does not work any more has no columns.
     names = connection.execute(
-        "SELECT name FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     )
-    tables = {}
-    for (name,) in names.fetchall():
+    tables, views = {}, []
+    for name, kind in names.fetchall():
         columns = connection.execute("SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", (name,)).fetchall()
         tables[name] = tuple([column for (column,) in columns])
-    return Database(tables, _functions(connection), _collations(connection))
+        if kind == "view":
+            views.append(name)
+    return Database(tables, tuple(views), _functions(connection), _collations(connection))
 
 
 def _functions(connection: Any) -> tuple[str, ...]:

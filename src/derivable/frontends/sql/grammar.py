@@ -13,6 +13,7 @@ from ...rules import Rules
 from ..builtin import LIBRARY, extended_grammar
 from .database import DESCRIPTION, Database, database_of
 from .meaning import SLOTS, SqlMeaning
+from .scopes import folded
 
 __all__ = ["VERBS", "sql_for"]
 
@@ -61,7 +62,9 @@ def sql_for(
     named = None if parameters is None else [f":{name}" for name in _all("parameters", parameters)]
     made = _rules(tuple(dict.fromkeys(chosen)), extend, limits)
     slots = [slot for slot in SLOTS if slot in made.rules and (slot != "parameter" or named is not None)]
-    meaning = SqlMeaning(slots, readable, sealed, database.functions, named, database.collations, _keywords())
+    meaning = SqlMeaning(
+        *(slots, readable, sealed, database.views, database.functions, named, database.collations, _keywords())
+    )
     return replace(made, meaning=meaning)
 
 
@@ -69,17 +72,17 @@ def _readable(
     database: Database, tables: Collection[str] | None, columns_denied: Collection[str] | None
 ) -> tuple[Mapping[str, tuple[str, ...]], list[str]]:
     """The columns that may be named, by table; and the tables that have others."""
-    known = {name.lower(): name for name in database.tables}
+    known = {folded(name): name for name in database.tables}
     chosen = known if tables is None else {_known("tables", name, known): "" for name in _all("tables", tables)}
     denied: set[tuple[str, str]] = set()
     for entry in _all("columns_denied", columns_denied or ()):
-        table, dot, column = entry.lower().partition(".")
-        columns = [each.lower() for each in database.tables[known[table]]] if table in known else []
+        table, dot, column = folded(entry).partition(".")
+        columns = [folded(each) for each in database.tables[known[table]]] if table in known else []
         if not dot or column not in columns:
             raise ArgumentError("columns_denied", "columns of the database, as table.column", entry)
         denied.add((table, column))
     readable = {
-        known[name]: tuple([c for c in database.tables[known[name]] if (name, c.lower()) not in denied])
+        known[name]: tuple([c for c in database.tables[known[name]] if (name, folded(c)) not in denied])
         for name in chosen
     }
     readable = {name: columns for name, columns in readable.items() if columns}
@@ -97,9 +100,9 @@ def _all(argument: str, given: Collection[str]) -> Collection[str]:
 
 
 def _known(argument: str, name: str, known: Collection[str]) -> str:
-    if name.lower() not in known:
+    if folded(name) not in known:
         raise ArgumentError(argument, f"some of {', '.join([*known][:20])}", name)
-    return name.lower()
+    return folded(name)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Scope", "Source", "Tables", "fits", "plain", "scopes_of"]
+__all__ = ["Scope", "Source", "Tables", "fits", "folded", "plain", "scopes_of"]
 
 Tables = Mapping[str, tuple[str, ...]]
 """The columns of tables, by name."""
@@ -37,14 +37,17 @@ class Scope(NamedTuple):
         sources: tables that are there.
         named: the table that was named last, which may be given another name yet.
         natural: the next table is joined to those before by all columns that they share.
+        sharing: the column by which the table that was named last will be joined.
         needed: columns that were used without a table's name, of which one table must have each.
         owed: aliases and columns that were used and are not there yet. `"*"`: any columns.
+        outside: aliases and columns that were used of queries around. A table here must not come between.
         star: all columns were asked for, so there must be some.
         qualifier: the alias that stands before a dot.
         outputs: columns that it has, if it is a table; `(alias,)` for all of one source, `()` of all of them.
         item: the last one of them, which may be given another name yet.
         aliases: names that were given to results.
         common: tables that `WITH` defines.
+        recursive: the table that `WITH` defines by this query, where it may be named in it.
         common_name: the table that is being defined, with its columns if they are listed.
         assigned: columns that were listed.
         changed: the table that the statement changes.
@@ -55,14 +58,17 @@ class Scope(NamedTuple):
     sources: tuple[Source, ...] = ()
     named: tuple[str, tuple[str, ...]] | None = None
     natural: bool = False
+    sharing: str | None = None
     needed: frozenset[str] = frozenset()
     owed: frozenset[tuple[str, str]] = frozenset()
+    outside: frozenset[tuple[str, str]] = frozenset()
     star: bool = False
     qualifier: str | None = None
     outputs: tuple[str | tuple[str, ...], ...] = ()
     item: str | None = None
     aliases: frozenset[str] = frozenset()
     common: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    recursive: tuple[str, tuple[str, ...]] | None = None
     common_name: tuple[str, tuple[str, ...]] | None = None
     assigned: frozenset[str] = frozenset()
     changed: str | None = None
@@ -76,6 +82,8 @@ class Scope(NamedTuple):
         assert self.named is not None
         columns = self.named[1]
         merged = frozenset(columns).intersection(self.visible()) if self.natural else frozenset()
+        if self.sharing is not None:
+            merged |= {self.sharing}
         sources = (*self.sources, Source(alias, columns, merged))
         owed = frozenset([(name, column) for name, column in self.owed if name != alias])
         return self._replace(sources=sources, named=None, natural=False, owed=owed)
@@ -101,6 +109,17 @@ class Scope(NamedTuple):
             wanted.setdefault(alias, set()).add(column)
         return wanted
 
+    def with_output(self, output: str | tuple[str, ...] | None) -> Scope:
+        """The last item of the results stays as it is, and there may be another one."""
+        done = () if self.item is None else (self.item,)
+        return self._replace(outputs=(*self.outputs, *done, *(() if output is None else (output,))), item=None)
+
+    def meaning_outside(self, alias: str, column: str) -> Scope:
+        """A column was used of a table of a query around."""
+        if self.phase not in ("columns", "from"):
+            return self
+        return self._replace(outside=self.outside | {(alias, column)})
+
     def columns(self) -> tuple[str, ...]:
         """Of a query that is a table."""
         found: list[str] = []
@@ -110,6 +129,14 @@ class Scope(NamedTuple):
             else:
                 found += [c for s in self.sources if not output or s.alias in output for c in s.columns]
         return tuple(dict.fromkeys(found))
+
+
+def folded(name: str) -> str:
+    """A name as SQLite compares it: letters beyond ASCII are what they are."""
+    return name.translate(_SMALL)
+
+
+_SMALL = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
 
 
 def fits(scope: Scope, tables: Iterable[frozenset[str]], outer: frozenset[str]) -> bool:

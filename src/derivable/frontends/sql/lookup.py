@@ -1,0 +1,333 @@
+"""Which names are there at some place of a query, by what was said so far."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...meaning import Names
+from .scopes import Scope, Source, fits, folded
+
+__all__ = ["Lookup", "State"]
+
+State = tuple[Scope, ...]
+"""The query that is being written, behind those around it."""
+
+_PLAIN_NAME = re.compile(r"[A-Z_a-z\x80-\U0010ffff][$0-9A-Z_a-z\x80-\U0010ffff]*", re.ASCII)
+_BEFORE_SOURCES = ("columns", "from")
+"""Clauses in which a query may get tables yet."""
+
+
+class _Aliases(NamedTuple):
+    """Names that tables may have: those that are listed, or all but those."""
+
+    names: frozenset[str]
+    others: bool
+
+
+class Lookup:
+    """The names of a database, found as SQLite finds them.
+
+    Args:
+        tables: columns by table, as they are spelled.
+        sealed: tables of which not all columns may be read, so `*` may not stand for them.
+        keywords: words that are no names without quotation marks, in small letters.
+    """
+
+    def __init__(self, tables: Mapping[str, Iterable[str]], sealed: Iterable[str], keywords: frozenset[str]) -> None:
+        self._tables: dict[str, tuple[str, ...]] = {
+            folded(name): tuple([folded(column) for column in columns]) for name, columns in tables.items()
+        }
+        self._sealed = frozenset([folded(name) for name in sealed])
+        self._keywords = keywords
+        self._spelled = lru_cache(maxsize=1024)(self._names_of)
+
+    # What is there
+
+    def _source(self, table: str) -> Source:
+        return Source(table, self._tables[table])
+
+    def _visible_tables(self, state: State) -> dict[str, tuple[str, ...]]:
+        visible = dict(self._tables)
+        for scope in state:
+            visible.update(scope.common)
+        if state[-1].recursive is not None:
+            name, columns = state[-1].recursive
+            visible[name] = columns
+        return visible
+
+    def _kinds(self, state: State) -> list[frozenset[str]]:
+        """The columns of the tables that may be added, with `"*"` where all may be read."""
+        kinds = [(*columns, *self._open(name, columns)) for name, columns in self._visible_tables(state).items()]
+        return [frozenset(kind) for kind in kinds]
+
+    def _open(self, name: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+        return () if name in self._sealed and columns == self._tables.get(name) else ("*",)
+
+    def _around(self, state: State) -> list[Scope]:
+        """The queries around, whose columns may be meant, inner ones first."""
+        found = []
+        for i in range(len(state) - 1, 0, -1):
+            if state[i].kind != "query" or state[i - 1].phase == "limit":
+                break
+            found.append(state[i - 1].settled())
+        return found
+
+    def _outer(self, state: State) -> frozenset[str]:
+        """Columns of queries around that are meant where no table of this one has them."""
+        found: set[str] = set()
+        for scope in self._around(state):
+            if scope.phase in _BEFORE_SOURCES:
+                break  # its tables are not known yet
+            counts = scope.visible()
+            found |= {column for column, n in counts.items() if n == 1 and column not in found}
+            if any(n > 1 for n in counts.values()):
+                break
+        return frozenset(found)
+
+    def _asked(self, state: State) -> int | None:
+        """Which query around has no tables yet, and gets those of which a column is used here.
+
+        There is one where all tables of this query are known, and of those between.
+        """
+        for i in range(len(state) - 1, 0, -1):
+            if state[i].kind != "query" or state[i].phase in (*_BEFORE_SOURCES, "limit"):
+                return None
+            if state[i - 1].phase == "columns":
+                return i - 1
+        return None
+
+    def _depth_of(self, state: State, alias: str) -> int | None:
+        """Which query has the table that is called so, from here outwards."""
+        for i in range(len(state) - 1, -1, -1):
+            scope = state[i].settled()
+            if any(source.alias == alias for source in scope.sources):
+                return i
+            if i == 0 or state[i].kind != "query" or state[i - 1].phase in ("columns", "limit"):
+                return None
+        return None
+
+    def _aliased(self, state: State, alias: str) -> tuple[str, ...] | None:
+        """The columns of a table that is there, here or around."""
+        depth = self._depth_of(state, alias)
+        return None if depth is None else state[depth].settled().aliased(alias)
+
+    def _avoided(self, state: State) -> frozenset[str]:
+        """Columns that a query that is a table must not have: they would be meant of two."""
+        if state[-1].kind != "table":
+            return frozenset()
+        around = state[-2].settled()
+        return around.needed.intersection(around.visible())
+
+    # What may be written
+
+    def _is_complete(self, state: State) -> bool:
+        scope = state[-1].settled()
+        if scope.phase not in _BEFORE_SOURCES:
+            return True
+        if scope.owed or (scope.star and not scope.sources):
+            return False
+        counts, outer = scope.visible(), self._outer(state)
+        return all(counts.get(c, 0) == 1 or (c not in counts and c in outer) for c in scope.needed)
+
+    def _closes(self, state: State, renamed: bool) -> bool:
+        """Whether a query may end here, as a table that must be given a name or as anything else."""
+        if not self._is_complete(state):
+            return False
+        if state[-1].kind != "table":
+            return not renamed
+        columns = state[-1].settled().columns()
+        named = state[-2].settled()._replace(named=("", columns))
+        stays = self._may_be_called(state[:-1], named, "")
+        return stays != renamed and (stays or self._may_be_renamed(state[:-1], named))
+
+    def _columns(self, state: State, exported: bool) -> frozenset[str]:
+        scope, outer = state[-1].settled(), self._outer(state)
+        if scope.phase == "limit":
+            return frozenset()
+        if scope.phase == "columns":
+            kinds = self._kinds(state)
+            known = outer.union(*kinds) - {"*"}
+            if exported:
+                known -= self._avoided(state)
+            if not scope.needed and not scope.owed and not scope.star:
+                return known
+            return frozenset([c for c in known if fits(scope._replace(needed=scope.needed | {c}), kinds, outer)])
+        counts = scope.visible()
+        found = {c for c, n in counts.items() if n == 1} | {c for c in outer if c not in counts}
+        if scope.phase == "order":
+            found |= scope.aliases
+        asked = self._asked(state)
+        if asked is not None:
+            between = frozenset().union(*(each.settled().visible() for each in state[asked + 1 :]))
+            found |= self._columns(state[: asked + 1], exported=False) - between
+        return frozenset(found)
+
+    def _with_column(self, state: State, name: str) -> State:
+        """A column is used without a table's name."""
+        *around, scope = state
+        scope = scope.settled()
+        if scope.phase in _BEFORE_SOURCES:
+            return (*around, scope._replace(needed=scope.needed | {name}))
+        asked = self._asked(state)
+        is_here = name in scope.visible() or (scope.phase == "order" and name in scope.aliases)
+        if asked is not None and not is_here and name not in self._outer(state):
+            query = state[asked]
+            around[asked] = query._replace(needed=query.needed | {name})
+        return (*around, scope)
+
+    def _qualifiers(self, state: State) -> Names:
+        names, others = self._aliases(state)
+        return Names(self._quoted(names), ignore_case=True, others=True) if others else self._spelled(names)
+
+    def _aliases(self, state: State) -> _Aliases:
+        """Names that may stand before a column."""
+        scope = state[-1].settled()
+        if scope.phase == "limit":
+            return _Aliases(frozenset(), False)
+        known = {source.alias for each in (scope, *self._around(state)) for source in each.sources} - {""}
+        found = frozenset([alias for alias in known if self._aliased(state, alias)])
+        asked = self._asked(state)
+        if scope.phase == "columns":
+            kinds, outer = self._kinds(state), self._outer(state)
+            if any(fits(scope._replace(owed=scope.owed | {("", c)}), kinds, outer) for c in frozenset().union(*kinds)):
+                return _Aliases(known - found, True)
+            return _Aliases(found | {alias for alias, _ in scope.owed}, False)
+        if asked is None:
+            return _Aliases(found, False)
+        names, others = self._aliases(state[: asked + 1])
+        between = {source.alias for each in state[asked + 1 :] for source in each.settled().sources}
+        return _Aliases((names | between) - found, True) if others else _Aliases(found | (names - between), False)
+
+    def _qualified(self, state: State, exported: bool) -> frozenset[str]:
+        scope = state[-1]
+        assert scope.qualifier is not None
+        columns = self._aliased(state, scope.qualifier)
+        avoided = self._avoided(state) if exported else frozenset()
+        if columns is not None:
+            return frozenset(columns) - avoided
+        asked = self._asked(state)
+        if asked is not None:
+            query = state[asked]._replace(qualifier=scope.qualifier)
+            return self._qualified((*state[:asked], query), exported=False)
+        kinds, outer = self._kinds(state), self._outer(state)
+        known = frozenset().union(*kinds) - {"*"} - avoided
+        return frozenset([c for c in known if fits(self._owing(scope, c), kinds, outer)])
+
+    def _owing(self, scope: Scope, column: str) -> Scope:
+        assert scope.qualifier is not None
+        return scope._replace(owed=scope.owed | {(scope.qualifier, column)}, qualifier=None)
+
+    def _with_qualified(self, state: State, slot: str, name: str) -> State:
+        *around, scope = state
+        alias, is_star = scope.qualifier or "", slot.endswith("star")
+        if slot.startswith("exported"):
+            scope = scope.with_output((alias,) if is_star else None)._replace(item=None if is_star else name)
+        depth = self._depth_of(state, alias)
+        if depth is not None:
+            passed = [each.meaning_outside(alias, name) for each in (*around, scope)[depth + 1 :]]
+            return (*state[: depth + 1], *passed)[:-1] + ((passed[-1] if passed else scope)._replace(qualifier=None),)
+        asked = self._asked(state)
+        if asked is None:
+            return (*around, self._owing(scope, "*" if is_star else name))
+        around[asked] = self._with_qualified((*state[:asked], around[asked]._replace(qualifier=alias)), slot, name)[-1]
+        return (*around, scope._replace(qualifier=None))
+
+    def _may_be_all(self, state: State, slot: str) -> bool:
+        scope = state[-1]
+        if slot == "returned_star":
+            return all(self._open(source.alias, source.columns) for source in scope.sources)
+        if slot.startswith("exported") and self._avoided(state):
+            return False
+        kinds, outer = self._kinds(state), self._outer(state)
+        if slot.endswith("qualified_star"):
+            alias = scope.qualifier or ""
+            return self._aliased(state, alias) is None and fits(self._owing(scope, "*"), kinds, outer)
+        return fits(scope._replace(star=True), kinds, outer) and any("*" in kind for kind in kinds)
+
+    def _sources(self, state: State, renamed: bool) -> frozenset[str]:
+        scope = state[-1].settled()
+        found = []
+        for name, columns in self._visible_tables(state).items():
+            if scope.star and not self._open(name, columns):
+                continue
+            named = scope._replace(named=(name, columns))
+            stays = self._may_be_called(state, named, name)
+            if stays != renamed and (stays or self._may_be_renamed(state, named)):
+                found.append(name)
+        return frozenset(found)
+
+    def _shared_sources(self, state: State) -> dict[str, str]:
+        """Tables that have one of the columns that were used, and that such a table here has, too; with the column.
+
+        `USING` makes one of the two.
+        """
+        scope = state[-1].settled()
+        used = {column for column, n in scope.visible().items() if n == 1 and column in scope.needed}
+        found = {}
+        for name, columns in self._visible_tables(state).items():
+            both = used.intersection(columns)
+            if len(both) != 1 or (scope.star and not self._open(name, columns)):
+                continue
+            (column,) = both
+            if self._may_be_called(state, scope._replace(named=(name, columns), sharing=column), name):
+                found[name] = column
+        return found
+
+    def _may_be_called(self, state: State, named: Scope, alias: str) -> bool:
+        assert named.named is not None
+        name, columns = named.named
+        if alias and any(source.alias == alias for source in named.sources):
+            return False
+        wanted = {column for used, column in (*named.owed, *named.outside) if used == alias}
+        if not wanted <= {*columns, *self._open(name, columns)}:
+            return False
+        return fits(named.joined(alias), self._kinds(state), self._outer(state))
+
+    def _may_be_renamed(self, state: State, named: Scope) -> bool:
+        return self._may_be_called(state, named, "") or any(
+            self._may_be_called(state, named, alias) for alias in named.wanted()
+        )
+
+    def _source_aliases(self, state: State) -> Names:
+        scope = state[-1]
+        assert scope.named is not None
+        wanted = {alias for alias, _ in (*scope.owed, *scope.outside)}
+        good = {alias for alias in wanted if self._may_be_called(state, scope, alias)}
+        if not self._may_be_called(state, scope, ""):
+            return self._spelled(frozenset(good))
+        bad = {source.alias for source in scope.sources}.union(wanted) - good
+        return Names(self._quoted(bad), ignore_case=True, others=True)
+
+    @staticmethod
+    def _shared(scope: Scope) -> frozenset[str]:
+        """Columns that `USING` may list next."""
+        if scope.sharing is not None:
+            return frozenset({scope.sharing})
+        if len(scope.sources) < 2:
+            return frozenset()
+        *before, last = scope.sources
+        counts = scope._replace(sources=tuple(before)).visible()
+        return frozenset([c for c in last.columns if counts.get(c) == 1 and c not in last.merged])
+
+    @staticmethod
+    def _unassigned(scope: Scope) -> frozenset[str]:
+        return frozenset(scope.sources[-1].columns) - scope.assigned
+
+    # How names are spelled
+
+    def _names_of(self, names: frozenset[str]) -> Names:
+        return Names(self._quoted(names), ignore_case=True)
+
+    def _quoted(self, names: Iterable[str]) -> list[str]:
+        """Each name in brackets and in quotation marks of both kinds, and without if it is no keyword."""
+        found = []
+        for name in names:
+            if "]" not in name:
+                found.append(f"[{name}]")
+            found += [mark + name.replace(mark, mark * 2) + mark for mark in '`"']
+            if _PLAIN_NAME.fullmatch(name) and name not in self._keywords:
+                found.append(name)
+        return found
