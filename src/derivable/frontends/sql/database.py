@@ -88,17 +88,26 @@ def _name(name: object) -> str:
 
 
 def _of_sqlite(connection: Any) -> Database:
-    # SQLite's own tables are left out; a view that does not work any more has no columns.
+    # SQLite's own tables are left out.
     names = connection.execute(
         "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     )
     tables, views = {}, []
     for name, kind in names.fetchall():
-        columns = connection.execute("SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", (name,)).fetchall()
-        tables[name] = tuple([column for (column,) in columns])
+        tables[name] = _columns_of(connection, name)
         if kind == "view":
             views.append(name)
     return Database(tables, tuple(views), _functions(connection), _collations(connection))
+
+
+def _columns_of(connection: Any, table: str) -> tuple[str, ...]:
+    import sqlite3
+
+    try:
+        rows = connection.execute("SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", (table,)).fetchall()
+    except sqlite3.OperationalError:  # a view of a table that is gone
+        return ()
+    return tuple([column for (column,) in rows])
 
 
 def _functions(connection: Any) -> tuple[str, ...]:

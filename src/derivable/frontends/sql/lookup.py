@@ -18,6 +18,10 @@ State = tuple[Scope, ...]
 _PLAIN_NAME = re.compile(r"[A-Z_a-z\x80-\U0010ffff][$0-9A-Z_a-z\x80-\U0010ffff]*", re.ASCII)
 _BEFORE_SOURCES = ("columns", "from")
 """Clauses in which a query may get tables yet."""
+_BEHIND_RESULTS = ("where", "group", "having", "order")
+"""Clauses in which names of results may be used."""
+_ALONE = ("group", "order", "limit")
+"""Clauses in which names of queries around may not."""
 
 
 class _Aliases(NamedTuple):
@@ -66,11 +70,16 @@ class Lookup:
     def _open(self, name: str, columns: tuple[str, ...]) -> tuple[str, ...]:
         return () if name in self._sealed and columns == self._tables.get(name) else ("*",)
 
+    @staticmethod
+    def _sees_around(state: State, at: int) -> bool:
+        """Whether a query may use names of the one around it."""
+        return state[at].kind == "query" and state[at].phase not in _ALONE and state[at - 1].phase != "limit"
+
     def _around(self, state: State) -> list[Scope]:
         """The queries around, whose columns may be meant, inner ones first."""
         found = []
         for i in range(len(state) - 1, 0, -1):
-            if state[i].kind != "query" or state[i - 1].phase == "limit":
+            if not self._sees_around(state, i):
                 break
             found.append(state[i - 1].settled())
         return found
@@ -93,33 +102,25 @@ class Lookup:
         There is one where all tables of this query are known, and of those between.
         """
         for i in range(len(state) - 1, 0, -1):
-            if state[i].kind != "query" or state[i].phase in (*_BEFORE_SOURCES, "limit"):
+            if not self._sees_around(state, i) or state[i].phase in _BEFORE_SOURCES:
                 return None
             if state[i - 1].phase == "columns":
                 return i - 1
         return None
 
-    def _depth_of(self, state: State, alias: str) -> int | None:
-        """Which query has the table that is called so, from here outwards."""
-        for i in range(len(state) - 1, -1, -1):
-            scope = state[i].settled()
-            if any(source.alias == alias for source in scope.sources):
-                return i
-            if i == 0 or state[i].kind != "query" or state[i - 1].phase in ("columns", "limit"):
-                return None
-        return None
-
     def _aliased(self, state: State, alias: str) -> tuple[str, ...] | None:
         """The columns of a table that is there, here or around."""
-        depth = self._depth_of(state, alias)
-        return None if depth is None else state[depth].settled().aliased(alias)
+        for scope in (state[-1].settled(), *self._around(state)):
+            if any(source.alias == alias for source in scope.sources):
+                return scope.aliased(alias)
+        return None
 
     def _avoided(self, state: State) -> frozenset[str]:
         """Columns that a query that is a table must not have: they would be meant of two."""
         if state[-1].kind != "table":
             return frozenset()
         around = state[-2].settled()
-        return around.needed.intersection(around.visible())
+        return around.needed.intersection(around.visible()) | around.unjoinable()
 
     # What may be written
 
@@ -131,6 +132,12 @@ class Lookup:
             return False
         counts, outer = scope.visible(), self._outer(state)
         return all(counts.get(c, 0) == 1 or (c not in counts and c in outer) for c in scope.needed)
+
+    def _may_join_outer(self, state: State) -> bool:
+        """Whether all columns that `*` would use by their names alone are of one table."""
+        scope = state[-1].settled()
+        counts = scope.visible()
+        return all(counts.get(column) == 1 for column in scope.with_outer_join().needed - scope.needed)
 
     def _closes(self, state: State, renamed: bool) -> bool:
         """Whether a query may end here, as a table that must be given a name or as anything else."""
@@ -157,8 +164,8 @@ class Lookup:
             return frozenset([c for c in known if fits(scope._replace(needed=scope.needed | {c}), kinds, outer)])
         counts = scope.visible()
         found = {c for c, n in counts.items() if n == 1} | {c for c in outer if c not in counts}
-        if scope.phase == "order":
-            found |= scope.aliases
+        if scope.phase in _BEHIND_RESULTS:
+            found |= {alias for alias in scope.result_names() if alias not in counts}
         asked = self._asked(state)
         if asked is not None:
             between = frozenset().union(*(each.settled().visible() for each in state[asked + 1 :]))
@@ -172,7 +179,7 @@ class Lookup:
         if scope.phase in _BEFORE_SOURCES:
             return (*around, scope._replace(needed=scope.needed | {name}))
         asked = self._asked(state)
-        is_here = name in scope.visible() or (scope.phase == "order" and name in scope.aliases)
+        is_here = name in scope.visible() or (scope.phase in _BEHIND_RESULTS and name in scope.result_names())
         if asked is not None and not is_here and name not in self._outer(state):
             query = state[asked]
             around[asked] = query._replace(needed=query.needed | {name})
@@ -193,12 +200,12 @@ class Lookup:
         if scope.phase == "columns":
             kinds, outer = self._kinds(state), self._outer(state)
             if any(fits(scope._replace(owed=scope.owed | {("", c)}), kinds, outer) for c in frozenset().union(*kinds)):
-                return _Aliases(known - found, True)
+                return _Aliases(frozenset(known - found), True)
             return _Aliases(found | {alias for alias, _ in scope.owed}, False)
         if asked is None:
             return _Aliases(found, False)
         names, others = self._aliases(state[: asked + 1])
-        between = {source.alias for each in state[asked + 1 :] for source in each.settled().sources}
+        between = frozenset([source.alias for each in state[asked + 1 :] for source in each.settled().sources])
         return _Aliases((names | between) - found, True) if others else _Aliases(found | (names - between), False)
 
     def _qualified(self, state: State, exported: bool) -> frozenset[str]:
@@ -225,10 +232,8 @@ class Lookup:
         alias, is_star = scope.qualifier or "", slot.endswith("star")
         if slot.startswith("exported"):
             scope = scope.with_output((alias,) if is_star else None)._replace(item=None if is_star else name)
-        depth = self._depth_of(state, alias)
-        if depth is not None:
-            passed = [each.meaning_outside(alias, name) for each in (*around, scope)[depth + 1 :]]
-            return (*state[: depth + 1], *passed)[:-1] + ((passed[-1] if passed else scope)._replace(qualifier=None),)
+        if self._aliased(state, alias) is not None:
+            return (*around, scope._replace(qualifier=None))
         asked = self._asked(state)
         if asked is None:
             return (*around, self._owing(scope, "*" if is_star else name))
@@ -281,8 +286,9 @@ class Lookup:
         name, columns = named.named
         if alias and any(source.alias == alias for source in named.sources):
             return False
-        wanted = {column for used, column in (*named.owed, *named.outside) if used == alias}
-        if not wanted <= {*columns, *self._open(name, columns)}:
+        if named.unjoinable().intersection(columns):
+            return False
+        if not named.wanted().get(alias, set()) <= {*columns, *self._open(name, columns)}:
             return False
         return fits(named.joined(alias), self._kinds(state), self._outer(state))
 
@@ -294,7 +300,7 @@ class Lookup:
     def _source_aliases(self, state: State) -> Names:
         scope = state[-1]
         assert scope.named is not None
-        wanted = {alias for alias, _ in (*scope.owed, *scope.outside)}
+        wanted = scope.wanted()
         good = {alias for alias in wanted if self._may_be_called(state, scope, alias)}
         if not self._may_be_called(state, scope, ""):
             return self._spelled(frozenset(good))

@@ -24,12 +24,21 @@ _BEHIND_SOURCES = (
 )
 SLOTS = (
     *_BEHIND_SOURCES,
-    *("select_word", "from_word", "values_word", "natural_word", "using_word", "using_comma", "set_comma"),
+    *(
+        "select_word",
+        "from_word",
+        "values_word",
+        "natural_word",
+        "outer_word",
+        "using_word",
+        "using_comma",
+        "set_comma",
+    ),
     *("star", "qualified_star", "exported_star", "exported_qualified_star", "open_query", "open_table", "open_cte"),
     *("close_query", "close_to_rename", "returned_star"),
     *("table", "table_to_rename", "shared_table", "source_alias", "cte_name", "cte_column", "using_column"),
     *("column", "qualifier", "qualified_column", "exported_column", "exported_qualified_column"),
-    *("column_alias", "exported_alias", "computed_alias"),
+    *("column_alias", "exported_alias", "computed_alias", "result_name"),
     *(
         "changed_table",
         "filled_table",
@@ -47,15 +56,9 @@ _GIVEN = ("cte_name", "cte_column", "column_alias", "exported_alias", "computed_
 _SHORT = 4
 """Bytes of a name that is given, where a few are taken."""
 _LONG = 256
-"""Bytes of a name that must be given, since a column stood behind it."""
+"""Bytes of a name that the text has given before, and that may be the only one."""
 
-_PHASES = {
-    "where_word": "rest",
-    "group_word": "order",
-    "having_word": "order",
-    "order_word": "order",
-    "limit_word": "limit",
-}
+_PHASES = {f"{phase}_word": phase for phase in ("where", "group", "having", "order", "limit")}
 _QUALIFIED = ("qualified_column", "exported_qualified_column", "qualified_star", "exported_qualified_star")
 _OPENS = {"open_query": "query", "open_table": "table", "open_cte": "common"}
 
@@ -105,9 +108,7 @@ class SqlMeaning(Lookup, Meaning):
             return 1
         if slot.endswith("_word"):
             return len(slot.removesuffix("_word"))
-        if slot == "source_alias":
-            return max(longest, _LONG)
-        return _SHORT if slot in _GIVEN else longest
+        return _SHORT if slot in _GIVEN else max(longest, _LONG)
 
     # What the kernel asks
 
@@ -125,6 +126,10 @@ class SqlMeaning(Lookup, Meaning):
                 return self._collations
             case "parameter":
                 return self._parameters
+            case "result_name":
+                return self._spelled(scope.result_names().intersection(scope.visible()))
+            case "outer_word":
+                return _ANY if self._may_join_outer(state) else _NONE
             case "close_query" | "close_to_rename":
                 return _ANY if self._closes(state, renamed=slot == "close_to_rename") else _NONE
             case "column" | "exported_column":
@@ -190,6 +195,8 @@ class SqlMeaning(Lookup, Meaning):
                 scope = scope._replace(phase="from")
             case "natural_word":
                 scope = scope.settled()._replace(natural=True)
+            case "outer_word":
+                scope = scope.settled().with_outer_join()
             case "using_word":
                 scope = scope.settled()
             case "using_column":
@@ -294,7 +301,7 @@ def _next_core(around: list[Scope], scope: Scope, word: str) -> Scope:
         *(scope.kind, "columns"),
         common=scope.common,
         outputs=scope.columns(),
-        aliases=scope.aliases,
+        aliases_before=scope.aliases | scope.aliases_before,
         recursive=recursive,
     )
 

@@ -37,15 +37,16 @@ class Scope(NamedTuple):
         sources: tables that are there.
         named: the table that was named last, which may be given another name yet.
         natural: the next table is joined to those before by all columns that they share.
+        outer: there is a `RIGHT` or `FULL` join.
         sharing: the column by which the table that was named last will be joined.
         needed: columns that were used without a table's name, of which one table must have each.
         owed: aliases and columns that were used and are not there yet. `"*"`: any columns.
-        outside: aliases and columns that were used of queries around. A table here must not come between.
         star: all columns were asked for, so there must be some.
         qualifier: the alias that stands before a dot.
         outputs: columns that it has, if it is a table; `(alias,)` for all of one source, `()` of all of them.
         item: the last one of them, which may be given another name yet.
         aliases: names that were given to results.
+        aliases_before: those of the queries before `UNION`.
         common: tables that `WITH` defines.
         recursive: the table that `WITH` defines by this query, where it may be named in it.
         common_name: the table that is being defined, with its columns if they are listed.
@@ -58,15 +59,16 @@ class Scope(NamedTuple):
     sources: tuple[Source, ...] = ()
     named: tuple[str, tuple[str, ...]] | None = None
     natural: bool = False
+    outer: bool = False
     sharing: str | None = None
     needed: frozenset[str] = frozenset()
     owed: frozenset[tuple[str, str]] = frozenset()
-    outside: frozenset[tuple[str, str]] = frozenset()
     star: bool = False
     qualifier: str | None = None
     outputs: tuple[str | tuple[str, ...], ...] = ()
     item: str | None = None
     aliases: frozenset[str] = frozenset()
+    aliases_before: frozenset[str] = frozenset()
     common: tuple[tuple[str, tuple[str, ...]], ...] = ()
     recursive: tuple[str, tuple[str, ...]] | None = None
     common_name: tuple[str, tuple[str, ...]] | None = None
@@ -86,7 +88,16 @@ class Scope(NamedTuple):
             merged |= {self.sharing}
         sources = (*self.sources, Source(alias, columns, merged))
         owed = frozenset([(name, column) for name, column in self.owed if name != alias])
-        return self._replace(sources=sources, named=None, natural=False, owed=owed)
+        return self._replace(sources=sources, named=None, natural=False, owed=owed)._with_merged()
+
+    def _with_merged(self) -> Scope:
+        """With `RIGHT` and `FULL` joins, `*` uses columns of `USING` by their names alone."""
+        if not self.outer or not self.star:
+            return self
+        return self._replace(needed=self.needed.union(*[source.merged for source in self.sources]))
+
+    def with_outer_join(self) -> Scope:
+        return self._replace(outer=True)._with_merged()
 
     def visible(self) -> dict[str, int]:
         """Columns of the tables so far, with the number of tables that they could be meant of."""
@@ -96,6 +107,10 @@ class Scope(NamedTuple):
                 if column not in source.merged:
                     counts[column] = counts.get(column, 0) + 1
         return counts
+
+    def unjoinable(self) -> frozenset[str]:
+        """Columns of two tables, which the next one must not have if it is joined by all columns that it shares."""
+        return frozenset([column for column, n in self.visible().items() if n > 1]) if self.natural else frozenset()
 
     def aliased(self, alias: str) -> tuple[str, ...] | None:
         """The columns of the one table that is called so."""
@@ -114,11 +129,9 @@ class Scope(NamedTuple):
         done = () if self.item is None else (self.item,)
         return self._replace(outputs=(*self.outputs, *done, *(() if output is None else (output,))), item=None)
 
-    def meaning_outside(self, alias: str, column: str) -> Scope:
-        """A column was used of a table of a query around."""
-        if self.phase not in ("columns", "from"):
-            return self
-        return self._replace(outside=self.outside | {(alias, column)})
+    def result_names(self) -> frozenset[str]:
+        """Names of results that may be used in this clause."""
+        return self.aliases | self.aliases_before if self.phase == "order" else self.aliases
 
     def columns(self) -> tuple[str, ...]:
         """Of a query that is a table."""
