@@ -1,9 +1,15 @@
-"""Masks of a grammar with a meaning beside those of the grammar alone, along random texts.
+"""Masks of grammars with a meaning beside those of the grammars alone.
 
     python benchmarks/names.py
+    python benchmarks/names.py --what sql
 
-A catalogue of names, each of which may be written once; the grammar is a list of such names. Times are of thread time.
-*First* is a pass in which places are met for the first time, *later* one in which all were met.
+*catalogue*: names, each of which may be written once; the grammar is a list of such names, and texts are random.
+
+*sql*: the built-in grammar `sql` for three databases, along the queries of `testdata/text_to_sql` that it has, beside the
+same grammar without a database. Calls into Python are those of the meaning's methods.
+
+Times are of thread time. *First* is a pass in which places are met for the first time, *later* one in which all were
+met.
 
 Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository).
 """
@@ -13,7 +19,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Hashable
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from first_mask import shared_folder, table
@@ -56,6 +63,30 @@ def catalogue(count: int, choose: random.Random) -> list[str]:
     return sorted(names)
 
 
+class Counted(dv.Meaning):
+    """Another meaning, whose methods are counted when they are called."""
+
+    def __init__(self, meaning: dv.Meaning) -> None:
+        self._meaning = meaning
+        self.slots, self.free, self.longest = meaning.slots, meaning.free, meaning.longest
+        self.calls = 0
+
+    def start(self) -> Hashable:
+        return self._meaning.start()
+
+    def names(self, state: Any, slot: str) -> Any:
+        self.calls += 1
+        return self._meaning.names(state, slot)
+
+    def read(self, state: Any, slot: str, text: str) -> Hashable:
+        self.calls += 1
+        return self._meaning.read(state, slot, text)
+
+    def may_end(self, state: Any) -> bool:
+        self.calls += 1
+        return self._meaning.may_end(state)
+
+
 def passed(constraint: dv.Constraint, texts: list[list[int]]) -> tuple[list[float], list[float]]:
     """Microseconds of each mask, and of each token taken."""
     bitmask = dv.allocate_bitmask(1, constraint.vocabulary.size)
@@ -72,7 +103,15 @@ def passed(constraint: dv.Constraint, texts: list[list[int]]) -> tuple[list[floa
     return masks, advances
 
 
+def row(what: list[str], times: list[float]) -> list[str]:
+    times.sort()
+    rank = [times[int(len(times) * share)] for share in (0.5, 0.99, 0.999)]
+    figures = [sum(times) / len(times), *rank, times[-1]]
+    return [*what, f"{len(times):,}", *(f"{figure:,.1f}" for figure in figures)]
+
+
 def main(
+    what: Annotated[str, typer.Option(help="catalogue or sql.")] = "catalogue",
     tokenizer: Annotated[str, typer.Option(help="A folder of shared/data/tokenizers.")] = "llama-3",
     count: Annotated[int, typer.Option(help="Names in the catalogue.")] = 1_000,
     texts: Annotated[int, typer.Option(help="Texts that are followed.")] = 50,
@@ -83,6 +122,43 @@ def main(
         console.print("shared data not found: set DERIVABLE_SHARED, or put it at ../shared; nothing measured")
         return
     vocabulary = dv.Vocabulary.from_tokenizer_json(shared / "data" / "tokenizers" / tokenizer)
+    rows = sql_rows(vocabulary) if what == "sql" else catalogue_rows(vocabulary, count, texts)
+    typer.echo(table(["", "pass", "", "steps", "mean us", "p50", "p99", "p99.9", "max"], rows))
+
+
+def sql_rows(vocabulary: dv.Vocabulary) -> list[list[str]]:
+    """Queries over three databases, one after the other, and their figures together."""
+    times: dict[tuple[str, str, str], list[float]] = {}
+    calls = {"first": 0, "later": 0}
+    for statements in sorted((Path(__file__).parents[1] / "testdata" / "text_to_sql").glob("*.sql")):
+        made = dv.Grammar.builtin("sql", database=statements.read_text(encoding="utf-8"))
+        assert made.meaning is not None
+        counted = Counted(made.meaning)
+        known = dv.compile(made.with_meaning(counted), vocabulary)
+        queries = statements.with_suffix(".txt").read_text(encoding="utf-8").rstrip().split("\n%%%%\n")
+        tokens = [vocabulary.encode(query) for query in queries if accepted(known, query)]
+        known = dv.compile(made.with_meaning(counted), vocabulary)
+        for what, constraint in (("sql", dv.compile(dv.Grammar.builtin("sql"), vocabulary)), ("with names", known)):
+            for which in calls:
+                before = counted.calls
+                for part, measured in zip(("mask", "advance"), passed(constraint, tokens)):
+                    times.setdefault((what, which, part), []).extend(measured)
+                calls[which] += counted.calls - before
+    for which, number in calls.items():
+        typer.echo(f"{which} pass: {number / len(times['with names', which, 'mask']):.2f} calls into Python a token")
+    return [row(list(key), found) for key, found in times.items()]
+
+
+def accepted(constraint: dv.Constraint, text: str) -> bool:
+    matcher = constraint.matcher()
+    try:
+        matcher.advance_bytes(text.encode())
+    except dv.TokenRejectedError:
+        return False
+    return matcher.is_accepting
+
+
+def catalogue_rows(vocabulary: dv.Vocabulary, count: int, texts: int) -> list[list[str]]:
     choose = random.Random(0)
     names = catalogue(count, choose)
     lists = [vocabulary.encode("order " + ", ".join(choose.sample(names, 8))) for _ in range(texts)]
@@ -92,12 +168,8 @@ def main(
         constraint = dv.compile(made, vocabulary)
         for which in ("first", "later"):
             for part, times in zip(("mask", "advance"), passed(constraint, lists)):
-                times.sort()
-                rank = [times[int(len(times) * share)] for share in (0.5, 0.99, 0.999)]
-                figures = [sum(times) / len(times), *rank, times[-1]]
-                rows.append([what, which, part, f"{len(times):,}", *(f"{figure:,.1f}" for figure in figures)])
-    head = ["", "pass", "", "steps", "mean us", "p50", "p99", "p99.9", "max"]
-    typer.echo(table(head, rows))
+                rows.append(row([what, which, part], times))
+    return rows
 
 
 if __name__ == "__main__":

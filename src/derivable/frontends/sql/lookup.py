@@ -15,7 +15,7 @@ __all__ = ["Lookup", "State"]
 State = tuple[Scope, ...]
 """The query that is being written, behind those around it."""
 
-_PLAIN_NAME = re.compile(r"[A-Z_a-z\x80-\U0010ffff][$0-9A-Z_a-z\x80-\U0010ffff]*", re.ASCII)
+_PLAIN_NAME = re.compile(r"[A-Z_a-z][$0-9A-Z_a-z]*", re.ASCII)
 _BEFORE_SOURCES = ("columns", "from")
 """Clauses in which a query may get tables yet."""
 _BEHIND_RESULTS = ("where", "group", "having", "order")
