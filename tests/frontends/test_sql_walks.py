@@ -29,6 +29,9 @@ TAKEN = 0.75
 """Of the random queries that SQLite takes, at least so many are accepted. It was 0.767 when this was written. Most
 others use an alias twice, or a column of a query in brackets before that."""
 
+LIMITS = dv.Limits(max_step_work=10**9)
+"""Masks of a large vocabulary may take longer than a step may by default."""
+
 NEARER = (
     {")", "from", "then"},
     {
@@ -105,7 +108,7 @@ class Walker:
     """So often a beginning is brought to an end, and tokens after which that is given up."""
 
     def __init__(self, vocabulary: dv.Vocabulary) -> None:
-        self.constraint = dv.compile(dv.Grammar.builtin("sql", database=SHOP), vocabulary)
+        self.constraint = dv.compile(dv.Grammar.builtin("sql", database=SHOP), vocabulary, limits=LIMITS)
         self._texts = [vocabulary.token_bytes(token) or b"" for token in range(vocabulary.size)]
         words = [text.decode("utf-8", "replace").strip(" ").lower() for text in self._texts]
         self._is_word = np.array([word in WORDS for word in words])
