@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...meaning import Names
-from .scopes import Scope, Source, fits, folded
+from .scopes import Scope, Source, fits, fitting, folded
 
 __all__ = ["Lookup", "State"]
 
@@ -47,6 +47,7 @@ class Lookup:
         self._sealed = frozenset([folded(name) for name in sealed])
         self._keywords = keywords
         self._spelled = lru_cache(maxsize=1024)(self._names_of)
+        self._kinds_with = lru_cache(maxsize=64)(self._kinds_beside)
 
     # What is there
 
@@ -64,8 +65,14 @@ class Lookup:
 
     def _kinds(self, state: State) -> list[frozenset[str]]:
         """The columns of the tables that may be added, with `"*"` where all may be read."""
-        kinds = [(*columns, *self._open(name, columns)) for name, columns in self._visible_tables(state).items()]
-        return [frozenset(kind) for kind in kinds]
+        defined = [table for scope in state for table in scope.common]
+        if state[-1].recursive is not None:
+            defined.append(state[-1].recursive)
+        return self._kinds_with(tuple(defined))
+
+    def _kinds_beside(self, defined: tuple[tuple[str, tuple[str, ...]], ...]) -> list[frozenset[str]]:
+        tables = {**self._tables, **dict(defined)}
+        return [frozenset((*columns, *self._open(name, columns))) for name, columns in tables.items()]
 
     def _open(self, name: str, columns: tuple[str, ...]) -> tuple[str, ...]:
         return () if name in self._sealed and columns == self._tables.get(name) else ("*",)
@@ -161,7 +168,7 @@ class Lookup:
                 known -= self._avoided(state)
             if not scope.needed and not scope.owed and not scope.star:
                 return known
-            return frozenset([c for c in known if fits(scope._replace(needed=scope.needed | {c}), kinds, outer)])
+            return fitting(known, scope, lambda c: scope._replace(needed=scope.needed | {c}), kinds, outer)
         counts = scope.visible()
         found = {c for c, n in counts.items() if n == 1} | {c for c in outer if c not in counts}
         if scope.phase in _BEHIND_RESULTS:
@@ -199,7 +206,8 @@ class Lookup:
         asked = self._asked(state)
         if scope.phase == "columns":
             kinds, outer = self._kinds(state), self._outer(state)
-            if any(fits(scope._replace(owed=scope.owed | {("", c)}), kinds, outer) for c in frozenset().union(*kinds)):
+            known_columns = frozenset().union(*kinds) - {"*"}
+            if fitting(known_columns, scope, lambda c: scope._replace(owed=scope.owed | {("", c)}), kinds, outer):
                 return _Aliases(frozenset(known - found), True)
             return _Aliases(found | {alias for alias, _ in scope.owed}, False)
         if asked is None:
@@ -221,7 +229,7 @@ class Lookup:
             return self._qualified((*state[:asked], query), exported=False)
         kinds, outer = self._kinds(state), self._outer(state)
         known = frozenset().union(*kinds) - {"*"} - avoided
-        return frozenset([c for c in known if fits(self._owing(scope, c), kinds, outer)])
+        return fitting(known, scope, lambda c: self._owing(scope, c), kinds, outer)
 
     def _owing(self, scope: Scope, column: str) -> Scope:
         assert scope.qualifier is not None
