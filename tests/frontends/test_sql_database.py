@@ -410,6 +410,21 @@ def test_what_is_left_out(connection: sqlite3.Connection, constraint: dv.Constra
     assert not accepts(constraint, text)
 
 
+def test_queries_in_from_have_what_no_other_table_could_bring() -> None:
+    """Only `users` has a boss. Where it is `u`, no other table may have a name, so the query must be `u`."""
+    made = sql({"users": ["id", "name", "boss"], "orders": ["id", "total"], "logs": ["name", "at"]})
+    begin = "SELECT u.boss, name FROM (SELECT name"
+    assert accepts(made, begin + ", 1 AS boss FROM logs) AS u")
+    for more in (" FROM ", ", 1 AS boss FROM logs) AS v "):
+        matcher = made.matcher()
+        matcher.advance_bytes(begin.encode())
+        with pytest.raises(dv.TokenRejectedError):
+            matcher.advance_bytes(more.encode())
+    assert accepts(made, "SELECT boss, name FROM (SELECT * FROM users) WHERE boss = 1")
+    assert accepts(made, "SELECT name FROM (SELECT u.* FROM logs AS u) AS x")
+    assert accepts(made, "SELECT name, total FROM (SELECT name FROM users) NATURAL JOIN orders")
+
+
 def test_a_state_travels() -> None:
     made = sql(DATABASE)
     matcher = made.matcher()

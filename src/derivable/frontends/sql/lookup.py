@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -123,11 +123,42 @@ class Lookup:
         return None
 
     def _avoided(self, state: State) -> frozenset[str]:
-        """Columns that a query that is a table must not have: they would be meant of two."""
+        """Columns that a query that is a table must not have, too: they would be meant of two tables."""
         if state[-1].kind != "table":
             return frozenset()
+        around, has = state[-2].settled(), state[-1].columns()
+        used = around.needed.union([column for _, column in around.owed], around.unjoinable())
+        return frozenset([column for column in used if not self._may_have(state, {*has, column})])
+
+    def _may_have(self, state: State, columns: Collection[str]) -> bool:
+        """Whether a query that is a table may have these columns, and any others as well."""
         around = state[-2].settled()
-        return around.needed.intersection(around.visible()) | around.unjoinable()
+        kinds, outer = self._kinds(state[:-1]), self._outer(state[:-1]) | around.needed
+        if around.unjoinable().intersection(columns) or any(
+            column in columns and n for column, n in around.visible().items() if column in around.needed
+        ):
+            return False
+        for alias, wanted in {"": set[str](), **around.wanted()}.items():
+            named = around._replace(named=("", (*columns, *wanted)))
+            if fits(named.joined(alias), kinds, outer):
+                return True
+        return False
+
+    def _has_enough(self, state: State) -> bool:
+        """Whether a query that is a table has all columns that no other table could bring, as its results are."""
+        scope = state[-1].settled()
+        if scope.kind != "table":
+            return True
+        named = state[-2].settled()._replace(named=("", scope.columns()))
+        return self._may_be_renamed(state[:-1], named)
+
+    def _may_begin_from(self, state: State) -> bool:
+        """Results cannot be added behind `FROM`; tables whose columns they all are can."""
+        return () in state[-1].outputs or self._has_enough(state)
+
+    def _may_go_on(self, state: State) -> bool:
+        """Behind the tables."""
+        return self._is_complete(state) and self._has_enough(state)
 
     # What may be written
 
@@ -252,13 +283,22 @@ class Lookup:
         scope = state[-1]
         if slot == "returned_star":
             return all(self._open(source.alias, source.columns) for source in scope.sources)
-        if slot.startswith("exported") and self._avoided(state):
+        if slot.startswith("exported") and state[-1].kind == "table" and not self._may_export_all(state, slot):
             return False
         kinds, outer = self._kinds(state), self._outer(state)
         if slot.endswith("qualified_star"):
             alias = scope.qualifier or ""
             return self._aliased(state, alias) is None and fits(self._owing(scope, "*"), kinds, outer)
         return fits(scope._replace(star=True), kinds, outer) and any("*" in kind for kind in kinds)
+
+    def _may_export_all(self, state: State, slot: str) -> bool:
+        """Which columns a star stands for is told by tables that come later."""
+        around = state[-2].settled()
+        if around.unjoinable():
+            return False
+        if slot == "exported_qualified_star" and len(around.needed) + len(around.owed) > 1:
+            return False  # no table that is added later could bring what is missing
+        return self._may_have(state, {*state[-1].columns(), *around.needed})
 
     def _sources(self, state: State, renamed: bool) -> frozenset[str]:
         scope = state[-1].settled()

@@ -118,7 +118,7 @@ class SqlMeaning(Lookup, Meaning):
     def names(self, state: State, slot: str) -> Names:
         scope = state[-1]
         if slot in _BEHIND_SOURCES:
-            return _ANY if self._is_complete(state) else _NONE
+            return _ANY if self._may_go_on(state) else _NONE
         match slot:
             case "function":
                 return self._functions
@@ -126,6 +126,8 @@ class SqlMeaning(Lookup, Meaning):
                 return self._collations
             case "parameter":
                 return self._parameters
+            case "from_word":
+                return _ANY if self._may_begin_from(state) else _NONE
             case "result_name":
                 return self._spelled(scope.result_names().intersection(scope.visible()))
             case "outer_word":
