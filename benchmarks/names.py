@@ -5,8 +5,8 @@
 
 *catalogue*: names, each of which may be written once; the grammar is a list of such names, and texts are random.
 
-*sql*: the built-in grammar `sql` for three databases, along the queries of `testdata/text_to_sql` that it has, beside the
-same grammar without a database. Calls into Python are those of the meaning's methods.
+*sql*: the built-in grammar `sql` for three databases, along the queries of `testdata/text_to_sql` that it has, beside
+the same grammar without a database. Calls into Python are those of the meaning's methods.
 
 Times are of thread time. *First* is a pass in which places are met for the first time, *later* one in which all were
 met.
