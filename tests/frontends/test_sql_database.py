@@ -24,6 +24,11 @@ CREATE VIEW spent AS SELECT user_id, sum(total) AS total FROM orders GROUP BY us
 """
 
 
+ENDLESS = (
+    "CREATE TABLE a AS WITH RECURSIVE t (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) AS x FROM t"
+)
+
+
 @pytest.fixture(scope="module")
 def connection() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:")) as made:
@@ -233,6 +238,10 @@ def test_unknown_names(options: dict[str, Any], message: str) -> None:
     ("database", "options", "message"),
     [
         ("CREATE TABLE", {}, "do not run: incomplete input.*as SQLite takes them"),
+        ("CREATE TABLE a (x);\0", {}, "do not run"),
+        ("ATTACH 'other.db' AS b", {}, "do not run: not authorized"),
+        ("CREATE TABLE a (x); VACUUM INTO 'other.db'", {}, "do not run: authorization denied"),
+        (ENDLESS, {}, "do not run: interrupted"),
         ("", {}, "no table with columns"),
         ({}, {}, "no table with columns"),
         ({"a": []}, {}, "no table with columns"),

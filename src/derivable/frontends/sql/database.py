@@ -15,6 +15,10 @@ __all__ = ["DESCRIPTION", "Database", "database_of"]
 DESCRIPTION = "a dict of tables and their columns, CREATE statements, an SQLAlchemy MetaData, or a connection"
 
 
+_STEPS, _MOST_STEPS = 100_000, 50_000_000
+"""Of SQLite's machine: between two looks at their number, and in all. They take a few seconds."""
+
+
 @dataclass(frozen=True)
 class Database:
     """
@@ -47,13 +51,7 @@ def database_of(source: object) -> Database:
 
     with closing(sqlite3.connect(":memory:")) as memory:
         if isinstance(source, str):
-            try:
-                memory.executescript(source)
-            except sqlite3.Error as error:
-                raise GrammarError(
-                    f"the database's CREATE statements do not run: {error}",
-                    hint="Give them as SQLite takes them, or tables as a dict.",
-                ) from error
+            _run(memory, source)
             found = _of_sqlite(memory)
         elif isinstance(source, sqlite3.Connection):
             found = _of_sqlite(source)
@@ -62,6 +60,28 @@ def database_of(source: object) -> Database:
     if not any(found.tables.values()):
         raise GrammarError("the database has no table with columns", hint="Give it as " + DESCRIPTION + ".")
     return found
+
+
+def _run(memory: Any, statements: str) -> None:
+    """Runs statements that others may have written: they reach no file, and end."""
+    import sqlite3
+
+    def allowed(action: int, *_: object) -> int:
+        return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+
+    memory.set_authorizer(allowed)
+    rounds = iter(range(_MOST_STEPS // _STEPS))
+    memory.set_progress_handler(lambda: next(rounds, None) is None, _STEPS)
+    try:
+        memory.executescript(statements)
+    except (sqlite3.Error, ValueError) as error:
+        raise GrammarError(
+            f"the database's CREATE statements do not run: {error}",
+            hint="Give only such statements, as SQLite takes them, or tables as a dict.",
+        ) from error
+    finally:
+        memory.set_progress_handler(None, 0)
+        memory.set_authorizer(lambda *_: sqlite3.SQLITE_OK)  # Python 3.10 cannot take one away
 
 
 def _listed(source: object) -> dict[str, tuple[str, ...]]:
