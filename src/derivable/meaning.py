@@ -10,12 +10,12 @@ is the environment of data-dependent parsing (Jim, Mandelbaum and Walker 2010).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 from . import _kernel
 from .errors import ArgumentError, MeaningError
-from .support.arguments import integer
+from .support.arguments import instance, integer, items
 from .support.plain_values import packed, unpacked
 
 __all__ = ["Meaning", "Names", "Numbered"]
@@ -28,6 +28,9 @@ class Names:
         texts: the names.
         ignore_case: of ASCII letters: `Users` and `USERS` are the name `users`.
         others: any text that the slot has but these.
+        marked: with `others`: names that mean something already. What may follow any text that is not among them is the
+            same, whichever it is, until it is written again; so masks are found once for all of them. `None`: that is
+            not so, and `read` is asked for each.
 
     Example:
         >>> len(Names(["red", "green"])), Names(["red"]) == Names(("red", "red"))
@@ -38,25 +41,33 @@ class Names:
 
     __slots__ = ("_key", "_set", "shortest")
 
-    def __init__(self, texts: Iterable[str], *, ignore_case: bool = False, others: bool = False) -> None:
-        if isinstance(texts, str) or not isinstance(texts, Iterable):
-            raise ArgumentError("texts", "an iterable of texts", texts)
-        known = frozenset(texts)
-        for text in known:
-            if not isinstance(text, str):
-                raise ArgumentError("texts", "an iterable of texts", text)
-        if ignore_case:
-            known = frozenset([text.translate(_SMALL) for text in known])
-        self._key: tuple[frozenset[str], bool, bool] = (known, ignore_case, others)
+    def __init__(
+        self,
+        texts: Iterable[str],
+        *,
+        ignore_case: bool = False,
+        others: bool = False,
+        marked: Iterable[Names] | None = None,
+    ) -> None:
+        known = _texts(texts, ignore_case)
+        told = None if marked is None else tuple(items("marked", marked, "Names, as a tuple"))
+        for names in told or ():
+            instance("marked", names, Names, "Names, as a tuple")
+        if told is not None and not others:
+            raise ArgumentError("marked", "None where others=False", marked)
+        self._key: tuple[frozenset[str], bool, bool, tuple[Names, ...] | None] = (known, ignore_case, others, told)
         sizes = (len(text.encode("utf-8", "surrogatepass")) for text in known)
         self.shortest = 0 if others else min(sizes, default=0)
         listed = _kernel.NameSet.of(list(known), ignore_case)
-        self._set: _kernel.NameSet = _kernel.NameSet.but(listed) if others else listed
+        self._set: _kernel.NameSet = listed
+        if others:
+            but = None if told is None else _kernel.NameSet.any([listed, *[names._set for names in told]])
+            self._set = _kernel.NameSet.but(listed, but)
 
     @property
     def is_empty(self) -> bool:
         """There are none."""
-        texts, _, others = self._key
+        texts, _, others, _ = self._key
         return not texts and not others
 
     def __len__(self) -> int:
@@ -64,7 +75,7 @@ class Names:
         return len(self._key[0])
 
     def __contains__(self, text: object) -> bool:
-        texts, ignore_case, others = self._key
+        texts, ignore_case, others, _ = self._key
         return ((text.translate(_SMALL) if ignore_case and isinstance(text, str) else text) in texts) != others
 
     def __eq__(self, other: object) -> bool:
@@ -74,10 +85,20 @@ class Names:
         return hash(self._key)
 
     def __repr__(self) -> str:
-        texts, ignore_case, others = self._key
+        texts, ignore_case, others, _ = self._key
         some = sorted(texts)[:5]
         more = "" if len(some) == len(self) else f" and {len(self) - len(some):,} more"
         return f"Names({some}{more}{', ignore_case=True' * ignore_case}{', others=True' * others})"
+
+
+def _texts(given: Iterable[str], ignore_case: bool) -> frozenset[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ArgumentError("texts", "an iterable of texts", given)
+    known = frozenset(given)
+    for text in known:
+        if not isinstance(text, str):
+            raise ArgumentError("texts", "an iterable of texts", text)
+    return frozenset([text.translate(_SMALL) for text in known]) if ignore_case else known
 
 
 _SMALL = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
@@ -94,8 +115,10 @@ class Meaning:
             are names.
         free: slots in which `read` takes any name that `names` has. It is asked when what is behind such a name
             matters, which is what makes slots cheap in which any text may stand.
-        longest: bytes of the shortest name that there will be in a slot, at most; by slot, or one number for all. How
-            many tokens complete a text is reckoned with it (`max_tokens`).
+        longest: bytes of the shortest name that there will be in a slot, at most, or names of which it is one; by slot,
+            or one for all. How many tokens complete a text is reckoned with it (`max_tokens`), and names are closer
+            than bytes. Where `missing` says what is, there may be longer ones.
+        growth: texts that one name may add to what is `missing`, at most, beside the name itself.
 
     Example:
         A text that says nothing twice.
@@ -120,8 +143,9 @@ class Meaning:
     """
 
     slots: tuple[str, ...] = ()
+    growth: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
-    longest: int | Mapping[str, int] = 64
+    longest: int | Mapping[str, int | Collection[str]] = 64
 
     def start(self) -> Hashable:
         """The state at the beginning of a text."""
@@ -141,10 +165,15 @@ class Meaning:
         """The text may end here, if the grammar lets it."""
         return True
 
-    def ending(self, state: Any) -> str:
-        """A text that makes the meaning let the text end, written where the grammar would let it end, or some of
-        it. It is tried where a text must end soon (`max_tokens`), and never taken for granted."""
-        return ""
+    def missing(self, state: Any) -> Iterable[str] | None:
+        """What must still be written until the text may end, beside what the grammar's shortest way there writes:
+        texts, of which the first may be written next. Give more rather than less, and see `growth`.
+
+        `None`: it is not known. Then texts that must end soon (`max_tokens`) are searched for, from each place that
+        some token leads to.
+
+        Cost: under `max_tokens` it is asked for each state, once."""
+        return None
 
     def to_plain(self, state: Any) -> Hashable:
         """A state as `None`, numbers, texts, bytes, tuples and frozen sets, to be written by `Matcher.to_bytes`."""
@@ -173,7 +202,7 @@ class Numbered:
         by_slot = (
             meaning.longest if isinstance(meaning.longest, Mapping) else dict.fromkeys(slots.values(), meaning.longest)
         )
-        self._longest = {name: integer("longest", by_slot.get(name, 64), 1, 1 << 16) for name in slots.values()}
+        self._longest = {name: _shortest_in(by_slot.get(name, 64)) for name in slots.values()}
         self._states: dict[int, Any] = {}
         self._next = 1  # 0 is a veto
         self._numbers: dict[Hashable, int] = {}
@@ -194,12 +223,13 @@ class Numbered:
             names = found if isinstance(found, Names) else Names(found)
         except (ArgumentError, TypeError) as error:
             raise self._wrong("names", name, at, f"{found!r:.80}, and no texts") from error
-        if names.shortest > self._longest[name]:
-            problem = f"no name of less than {names.shortest} bytes, where `longest` is {self._longest[name]}"
+        most, _ = self._longest[name]
+        if names.shortest > most and self.missing(state) is None:
+            problem = f"no name of less than {names.shortest} bytes, where `longest` is {most}"
             raise self._wrong("names", name, at, problem)
         return None if names.is_empty else self._names.setdefault(names, names)._set
 
-    def longest(self, slot: int) -> int:
+    def longest(self, slot: int) -> tuple[int, list[bytes]]:
         return self._longest[self._slots[slot]]
 
     def is_free(self, slot: int) -> bool:
@@ -212,12 +242,20 @@ class Numbered:
             raise self._wrong("read", name, at, f"None for {text!r:.80}, where the slot is one of `free`")
         return 0 if found is None else self._number("read", name, at, found)
 
-    def ending(self, state: int) -> bytes:
+    def missing(self, state: int) -> list[bytes] | None:
         at = self._states[state]
-        found = self._asked("ending", "", at, at)
-        if not isinstance(found, str):
-            raise self._wrong("ending", "", at, f"{found!r:.80}, and no text")
-        return found.encode("utf-8", "replace")
+        found = self._asked("missing", "", at, at)
+        return None if found is None else self._texts("missing", at, found)
+
+    def growth(self) -> list[bytes]:
+        return self._texts("growth", None, self._meaning.growth)
+
+    def _texts(self, what: str, state: object, found: Any) -> list[bytes]:
+        texts = [found] if isinstance(found, str) else list(found) if isinstance(found, Iterable) else [found]
+        for text in texts:
+            if not isinstance(text, str):
+                raise self._wrong(what, "", state, f"{text!r:.80}, and no text")
+        return [text.encode("utf-8", "replace") for text in texts if text]
 
     def written(self, state: int) -> bytes:
         at = self._states[state]
@@ -264,4 +302,13 @@ class Numbered:
         return MeaningError(f"{type(self._meaning).__name__}.{method}() gave {what}{where}.", slot, state)
 
 
+def _shortest_in(longest: int | Collection[str]) -> tuple[int, list[bytes]]:
+    """Bytes at most, and the names that it may be, if they are said."""
+    if isinstance(longest, int):
+        return integer("longest", longest, 1, _MOST_BYTES), []
+    texts = [text.encode("utf-8", "replace") for text in _texts(longest, False) if text]
+    return integer("longest", max(map(len, texts), default=0), 1, _MOST_BYTES), texts
+
+
+_MOST_BYTES = 1 << 16
 _ANY = Names((), others=True)._set

@@ -34,6 +34,49 @@ const LexemeTexts::Outline& LexemeTexts::outline(TerminalId terminal) {
     return outlines_[terminal] = {first, last, recognizer.longest_rest()};
 }
 
+void LexemeTexts::add_followers(TerminalId terminal, TerminalId rival, const ByteSet& of, Followers& followers) {
+    constexpr size_t kMost = 1u << 12;             // states
+    std::unordered_map<uint32_t, ByteSet> behind;  // by state: bytes that lead there
+    std::vector<LexState> open;
+    std::vector<TerminalId> both{terminal, rival};
+    std::sort(both.begin(), both.end());
+    both.erase(std::unique(both.begin(), both.end()), both.end());
+    // Where something looks behind, what stands before is part of a state.
+    const bool is_told = lexer_.has_kinds() && lexer_.text_start() == Lexer::kFree;
+    const LexState first = is_told ? lexer_.start(both, Lexer::kFree) : kNoState;
+    if (first != kNoState) open.push_back(first);
+    for (size_t i = 0; i < open.size() && open.size() <= kMost; i++) {
+        work(lexer_.representative_bytes().size());
+        for (uint8_t byte : lexer_.representative_bytes()) {
+            const LexState next = lexer_.step(open[i], byte);
+            if (next == kNoState) continue;
+            const auto [known, is_new] = behind.try_emplace(next.index());
+            known->second.set(byte);
+            if (is_new) open.push_back(next);
+        }
+    }
+    if (open.empty() || open.size() > kMost) {
+        const ByteSet& last = outline(terminal).last;
+        for (size_t b = 0; b < 256; b++)
+            if (last[uint8_t(b)]) followers[b] |= of;
+        return;
+    }
+    Followers by_kind{};
+    for (const auto& [state, bytes] : behind) {
+        ByteSet may;
+        work(lexer_.representative_bytes().size());
+        for (const Lexer::Exit& exit : lexer_.exits(LexState(state)))
+            if (exit.terminal == terminal)
+                for (uint8_t byte : lexer_.representative_bytes())
+                    if (lexer_.unsettled(exit.obligations, byte) != Lexer::kViolated) may.set(byte);
+        for (uint8_t byte : lexer_.representative_bytes())
+            if (bytes[byte]) by_kind[byte] |= may;
+    }
+    for (size_t b = 0; b < 256; b++)
+        for (size_t next = 0; next < 256; next++)
+            if (of[uint8_t(next)] && by_kind[lexer_.alike(uint8_t(b))][lexer_.alike(uint8_t(next))]) followers[b].set(uint8_t(next));
+}
+
 // The text completes the lexeme; it is kept for all states on its way.
 bool LexemeTexts::keep_along(LexState single, const std::string& text) {
     std::vector<LexState> way{single};

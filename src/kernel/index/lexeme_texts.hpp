@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "index/fewest_tokens.hpp"
+#include "index/lexeme_begins.hpp"
 #include "lexing/lexer.hpp"
 #include "support/hashing.hpp"
 
@@ -33,6 +34,11 @@ class LexemeTexts {
         uint64_t longest_rest = 0;
     };
     const Outline& outline(TerminalId terminal);
+    // By the byte that a lexeme ends with: bytes that may begin the one directly behind it.
+    using Followers = LexemeBegins::Followers;
+    // Adds those of a terminal, of some bytes, and perhaps others: under longest match a keyword does not end before a letter. `rival`: a terminal that competes
+    // wherever this one does. Cost: each state of the automata of both with each kind of byte.
+    void add_followers(TerminalId terminal, TerminalId rival, const ByteSet& of, Followers& followers);
 
   private:
     struct Step {

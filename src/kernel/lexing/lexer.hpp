@@ -220,6 +220,10 @@ class Lexer {
 
     // (terminal, automaton state) of every member; for explanations and analyses.
     std::vector<std::pair<TerminalId, uint32_t>> describe(LexState s) const;
+    bool has_kinds() {  // of bytes: not under scannerless, where all is by tables
+        if (!knows_alike_) find_alike();
+        return has_kinds_;
+    }
     // Under longest and basic a fixed one of those that do the same from any state. PERF: so that what a state does with a byte is worked out once for
     // all of these, some 60 of 256.
     uint8_t alike(uint8_t byte) { return has_kinds() ? represented_[byte] : byte; }
@@ -303,10 +307,6 @@ class Lexer {
     uint32_t unbounded(uint32_t automaton);  // without the bound on its texts, or itself
     LexState acting_as(uint32_t whole, LexState single, uint64_t bytes);
     const Recognizer& recognizer_of(LexState single) const { return automata_[single_automaton_[single]].recognizer; }
-    bool has_kinds() {  // of bytes
-        if (!knows_alike_) find_alike();
-        return has_kinds_;
-    }
     void find_alike();
     void add_automaton(const Recognizer& recognizer, TerminalId terminal);
     void number_states(uint32_t automaton);                                 // of its table

@@ -3,11 +3,14 @@
 // A token is allowed if the grammar allows it and a witness behind it fits into what is left. So a text never fails to end: the witness of where it stands is
 // a way that stays allowed, token by token. As long as more is left than any token of a mask can take, masks are the grammar's own.
 //
-// Under scannerless that is asked of groups of tokens (BudgetWalk), elsewhere of each place that some token leads to.
+// Under scannerless that is asked of groups of tokens (BudgetWalk). Elsewhere most tokens are known to add too little (Slack), and of each place that another
+// one leads to it is asked what suffices there: reckoned first, and searched for if that is too much. Where a meaning says what it asks for, nothing is searched
+// for: a place behind a name that may be any text is one of a hundred thousand.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -38,6 +41,14 @@ class BudgetMasks {
     Witness behind(uint32_t token, const Parses& parses, uint64_t left);
     // Whatever token the grammar allows, so many suffice, that one included, and this is known.
     bool suffices(const Parses& parses, uint64_t left) const;
+    // The text can be ended within `left` from here, as it is reckoned.
+    bool is_enough(const Parses& parses, uint64_t left) { return !witnesses_.is_by_stacks() && slack().least(parses) <= left; }
+    // And behind a token, whatever it is: it adds too little.
+    bool is_sure(const Parses& parses, uint32_t token, uint64_t left);
+    // A meaning says what it still asks for. Then what is not reckoned is not searched for either.
+    bool is_by_names(const Parses& parses) { return engine_.slots.active() && slack().knows_meaning(parses); }
+    // As fill() has it. Only where is_by_names(). Cost: the mask, if it is not the last one.
+    bool allows(const Parses& parses, uint32_t token, uint64_t left, const Witness& known);
     // So many of the next tokens can be any that the grammar allows (Slack).
     uint64_t free_steps(const Parses& parses, uint64_t left) { return slack().free_steps(parses, left); }
     Slack& slack() {
@@ -45,12 +56,22 @@ class BudgetMasks {
         return *slack_;
     }
     // Stack nodes are about to be freed.
-    void forget_stacks() { needs_.clear(); }
+    void forget_stacks() { needs_.clear(), last_ = {}; }
 
   private:
     uint64_t end() const { return vocabulary_.eos.empty() ? 0 : 1; }
+    // What the lexemes of a token may add. None: not even nothing, or it is not known.
+    std::optional<uint64_t> room(const Parses& parses, uint64_t left);
     // Adds the tokens of text that can end in time; what any of them takes at most, itself included.
-    uint64_t fill_by_places(const Parses& parses, uint64_t left, uint32_t* mask);
+    uint64_t fill_by_places(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask);
+    // With names: tokens that end in one, and others that end in none.
+    uint64_t fill_by_names(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, std::vector<uint32_t>& mask);
+    // Adds those that add too little: whether these are all, and the most that any of them takes.
+    struct Sure {
+        bool is_all = false;
+        uint64_t need = 0;
+    };
+    Sure fill_sure(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask);
     uint64_t fill_references(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask);
 
     const Engine engine_;
@@ -59,6 +80,12 @@ class BudgetMasks {
     Masks& masks_;
     const Vocabulary& vocabulary_;
     Witnesses& witnesses_;
+    struct Last {
+        Parses parses;
+        uint64_t left = 0;
+        std::vector<uint32_t> words;
+    };
+    Last last_;                                                                 // by names
     std::unique_ptr<Slack> slack_;                                              // if it was asked for
     std::unordered_map<Witnesses::Key, uint64_t, Witnesses::Key::Hash> needs_;  // by place: the most that a token and what follows it take
 };

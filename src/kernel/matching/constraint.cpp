@@ -85,7 +85,7 @@ void Constraint::begin_names() {
                           "completed would depend on the names");
     initial_[0].meaning = slots_.start();
     const Parse first = initial_[0];
-    lexemes_.names(first, first.lex, [&](Parse name) { initial_.push_back(std::move(name)); });
+    lexemes_.names(first, first.lex, ByteSet::all(), [&](Parse name) { initial_.push_back(std::move(name)); });
 }
 
 // What every text needs, rather now than in the middle of one. Where splits were restored there is little left to be done for the others.

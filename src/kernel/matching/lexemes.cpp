@@ -51,6 +51,13 @@ bool Lexemes::step_name(Parse& t, uint8_t byte) {
     return t.slot != Slots::kNone && step_lexeme_of(slot, t, byte);
 }
 
+const ByteSet& Lexemes::first_bytes(Symbol slot) {
+    if (const auto known = first_bytes_.find(slot); known != first_bytes_.end()) return known->second;
+    engine_.access.take();
+    const auto [first, last] = engine_.spanner.lexer.recognizer(engine_.terminals.to_lexer(slot)).outer_bytes();
+    return first_bytes_[slot] = first;
+}
+
 bool Lexemes::step_lexeme_of(Symbol slot, Parse& t, uint8_t byte) {
     const TerminalId terminal = engine_.terminals.to_lexer(slot);
     Lexer& lexer = engine_.access.lexer();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "matching/blocks.hpp"
@@ -29,9 +30,11 @@ class Lexemes {
     LexState start_of_slot(Symbol slot, LexState plain) {
         return scannerless_ ? engine_.access.lexer().start({engine_.terminals.to_lexer(slot)}, Lexer::kFree) : plain;
     }
-    // Calls begin(parse) for each name that may begin on this stack, before its first byte; `plain` as above.
+    // Calls begin(parse) for each name that may begin on this stack, before its first byte, which is one of these; `plain` as above.
     template <class Begin>
-    void names(const Parse& t, LexState plain, Begin begin);
+    void names(const Parse& t, LexState plain, const ByteSet& first, Begin begin);
+    // With which the lexemes of a slot begin.
+    const ByteSet& first_bytes(Symbol slot);
     // The parser wants some terminal that the lexeme in progress may become, as no name.
     bool may_be_wanted(const Parse& t);
     // One byte further in a name; false: there is none, or the terminal has no such text.
@@ -97,12 +100,15 @@ class Lexemes {
     const bool has_slots_ = engine_.slots.active();
     const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
     std::vector<IdVector<AcceptSet, LexState>> starts_;  // by past: members
+    std::unordered_map<Symbol, ByteSet> first_bytes_;    // of slots
 };
 
 template <class Begin>
-void Lexemes::names(const Parse& t, LexState plain, Begin begin) {
+void Lexemes::names(const Parse& t, LexState plain, const ByteSet& first, Begin begin) {
     for (Symbol slot : engine_.slots.symbols()) {
         if (!engine_.stacks.contains(engine_.stacks.accepts(t.stack), slot)) continue;
+        // PERF: before Python is asked. Behind an alias eight slots of SQL may stand, and none of them begins with a comma.
+        if (!first.meets(first_bytes(slot))) continue;
         Parse name = t;
         name.slot = engine_.slots.begin(t.meaning, slot);
         if (name.slot == Slots::kNone) continue;

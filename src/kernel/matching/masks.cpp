@@ -91,25 +91,15 @@ void Masks::fill_with_names(const Parses& parses, uint32_t* mask) {
     std::copy(words.begin(), words.end(), mask);
 }
 
-// SAFETY: behind a name that ends where the token begins another one may begin, and end there only if it has no bytes; lexemes have some.
 void Masks::add_with_names(const Parse& t, std::vector<uint32_t>& words) {
-    const auto add = [&](const std::vector<uint32_t>& tokens) {
-        for (uint32_t token : tokens) words[token >> 5] |= 1u << (token & 31);
-    };
-    if (t.slot != Slots::kNone) {
-        add(names_.tokens(t, nullptr));
-        for (const Parse& behind : names_.behind(t)) add_with_names(behind, words);
-        return;
-    }
-    std::vector<uint32_t> own(words.size());
-    row({t.lex, t.stack, t.environment}).write(own.data());
-    std::transform(own.begin(), own.end(), words.begin(), words.begin(), std::bit_or<>());
-    for (const Borders::Crossing& c : borders_.of(t)) {
-        Parse name = c.behind;
-        name.meaning = t.meaning;
-        name.slot = engine_.slots.begin(t.meaning, c.slot);
-        if (name.slot != Slots::kNone) add(names_.tokens(name, c.nodes));
-    }
+    each_with_names(
+        t,
+        [&](const Parse& other) {
+            std::vector<uint32_t> own(words.size());
+            row({other.lex, other.stack, other.environment}).write(own.data());
+            std::transform(own.begin(), own.end(), words.begin(), words.begin(), std::bit_or<>());
+        },
+        [&](const Parse& name, const EmbeddedText::Nodes& nodes) { names_.add(name, nodes, words); });
 }
 
 void Masks::fill_without_end(const Parses& parses, uint32_t* mask) {
@@ -129,7 +119,7 @@ const PackedMask& Masks::within_bounds(const Parses& parses) {
     if (known != bounded_.end()) return known->mask;
     std::vector<uint32_t> words(vocabulary_.words());
     const auto judge = [](const Parses& behind) { return !behind.empty(); };
-    runs_.judge_tokens(parses, judge, [&](uint32_t token, bool allowed) {
+    runs_.judge_tokens(parses, Runs::all, judge, [&](uint32_t token, bool allowed) {
         if (allowed) words[token >> 5] |= 1u << (token & 31);
         return true;
     });

@@ -42,6 +42,25 @@ class Masks {
     void fill(const Parses& parses, uint32_t* mask);
     // What names the mask that fill() would write, where that is one that is kept, unchanged; else -1. No other mask of the constraint ever has it.
     int64_t number(const Parses& parses);
+    // Of a mask with names: visits the parses that are in none, whose rows are part of it, and names in progress or that begin in some tokens.
+    //
+    // SAFETY: behind a name that ends where the token begins another one may begin, and end there only if it has no bytes; lexemes have some.
+    template <class Other, class Name>
+    void each_with_names(const Parse& t, Other other, Name name) {
+        if (t.slot != Slots::kNone) {
+            name(t, EmbeddedText::Nodes());
+            for (const Parse& behind : names_.behind(t)) each_with_names(behind, other, name);
+            return;
+        }
+        other(t);
+        for (const Borders::Crossing& c : borders_.of(t)) {
+            Parse begun = c.behind;
+            begun.meaning = t.meaning;
+            begun.slot = engine_.slots.begin(t.meaning, c.slot);
+            if (begun.slot != Slots::kNone) name(begun, c.nodes);
+        }
+    }
+    Names& names() { return names_; }
     // The same without those that only end the text.
     void fill_without_end(const Parses& parses, uint32_t* mask);
     // The mask of one parse, whatever it has written; valid until the next call.

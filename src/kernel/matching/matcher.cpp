@@ -148,7 +148,14 @@ Matcher::Verdict Matcher::take(const Standing& from, uint32_t token, Standing& n
     const Verdict v = after(from, token, next);
     if (v != Verdict::kAccepted || max_tokens_ == kNoBudget) return v;
     Witness rest = from.witness ? from.witness.behind(token, constraint_->vocabulary().bytes[token]) : Witness();
+    BudgetMasks& masks = constraint_->budget_masks();
+    if (!from.free_steps && !next.finished && masks.is_by_names(from.parses)) {
+        if (!masks.allows(from.parses, token, left(from.spent), from.witness)) return Verdict::kTooLong;
+        keeps_budget(from, 1, std::move(rest), next);
+        return v;
+    }
     if (keeps_budget(from, 1, std::move(rest), next)) return v;
+    if (constraint_->budget_masks().is_sure(from.parses, token, left(from.spent))) return v;
     // A mask may know more of the token than where it leads says: there texts that were read in several ways have become one.
     next.witness = constraint_->budget_masks().behind(token, from.parses, left(from.spent));
     return constraint_->budget_masks().tokens(next.witness) <= left(next.spent) ? v : Verdict::kTooLong;
@@ -163,8 +170,13 @@ bool Matcher::keeps_budget(const Standing& from, uint64_t tokens, Witness rest, 
     if (next.free_steps) return true;
     next.free_steps = masks.free_steps(next.parses, left(next.spent));
     if (next.free_steps) return true;
-    next.witness = masks.tokens(rest) <= left(next.spent) ? std::move(rest) : constraint_->witnesses().find(next.parses);
-    return from.free_steps || masks.tokens(next.witness) <= left(next.spent);
+    if (masks.tokens(rest) <= left(next.spent)) {
+        next.witness = std::move(rest);
+        return true;
+    }
+    const bool is_enough = masks.is_enough(next.parses, left(next.spent));
+    next.witness = constraint_->witnesses().find(next.parses);
+    return is_enough || from.free_steps || masks.tokens(next.witness) <= left(next.spent);
 }
 
 Matcher::Verdict Matcher::advance(uint32_t token) {

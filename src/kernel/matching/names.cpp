@@ -1,96 +1,299 @@
 #include "matching/names.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "support/task.hpp"
 
 namespace derivable {
 
 namespace {
-constexpr size_t kMostKnown = size_t(1) << 14;
+constexpr size_t kMostKnown = size_t(1) << 16;
 
-std::vector<uint32_t> with_nodes(std::vector<uint32_t> key, const EmbeddedText::Nodes& nodes) {
-    for (uint32_t word : address_words(nodes.get())) key.push_back(word);
-    return key;
+// PERF: few nodes by what they are. Of one query's 5,200 sets nearly all were of one to three, and most of these equal.
+void add_nodes(std::vector<uint32_t>& key, const EmbeddedText::Nodes& nodes) {
+    constexpr size_t kFew = 8;
+    if (nodes && nodes->size() <= kFew) key.insert(key.end(), nodes->begin(), nodes->end());
+    else
+        for (uint32_t word : address_words(nodes.get())) key.push_back(word);
+    key.push_back(nodes ? uint32_t(nodes->size()) : ~0u);
+}
+
+char small(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
+
+std::string small(std::string text) {
+    for (char& c : text) c = small(c);
+    return text;
 }
 }  // namespace
 
-const std::vector<uint32_t>& Names::tokens(const Parse& name, const EmbeddedText::Nodes& nodes) {
-    std::vector<uint32_t> key = with_nodes({name.lex.index(), name.stack.index(), name.environment, name.meaning, name.slot}, nodes);
-    if (const auto known = tokens_.find(key); known != tokens_.end()) return known->second.value;
+Names::Tokens::Tokens(std::vector<uint32_t> listed, size_t words) {
+    if (listed.size() < 2 * words) {
+        listed_ = std::move(listed);
+        return;
+    }
+    words_.resize(words);
+    for (uint32_t token : listed) words_[token >> 5] |= 1u << (token & 31);
+}
+
+void Names::Tokens::add_to(std::vector<uint32_t>& words) const {
+    for (size_t w = 0; w < words_.size(); w++) words[w] |= words_[w];
+    for (uint32_t token : listed_) words[token >> 5] |= 1u << (token & 31);
+}
+
+void Names::add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
     const Inside& inside = this->inside(name, nodes);
-    std::vector<uint32_t> tokens = inside.tokens;
-    const Trie& trie = vocabulary_.trie;
-    for (const auto& [node, lex, environment, slot] : inside.ends) {
-        Parse ended = name;
-        ended.lex = lex, ended.environment = environment, ended.slot = slot;
+    inside.tokens->add_to(words);
+    for (const End& end : inside.ends) add_behind(end, name, words);
+}
+
+void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words) {
+    constexpr size_t kMostVariants = 64;
+    Parse ended = name;
+    ended.lex = end.lex, ended.environment = end.environment, ended.slot = end.slot;
+    const std::vector<Parse> parses = behind(ended, end.first);
+    if (parses.empty()) return;
+    const Meaning::State meaning = parses.front().meaning;  // one name was read
+    std::vector<uint32_t> key{end.number};
+    for (const Parse& t : parses)
+        for (uint32_t word : {t.lex.index(), t.stack.index(), t.environment, t.slot}) key.push_back(word);
+    std::vector<Behind>& known = behind_[key];
+    for (const Behind& b : known)
+        if (engine_.slots.answers(meaning, b.asked)) return b.tokens.add_to(words);
+    Slots::Asked asked{meaning};
+    std::vector<uint32_t> tokens;
+    {
+        const Slots::Watch watch(engine_.slots, asked);
         runs_.each_node_below(
-            behind(ended), trie, {node}, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
+            parses, vocabulary_.trie, *end.nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
             [&](uint32_t below, const Runs::Decoded&) {
+                const Trie& trie = vocabulary_.trie;
                 tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[below],
                               trie.tokens.begin() + trie.token_begin[below + 1]);
             });
     }
     std::sort(tokens.begin(), tokens.end());
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    if (tokens_.size() > kMostKnown) tokens_.clear();
-    return (tokens_[std::move(key)] = {nodes, std::move(tokens)}).value;
+    if (known.size() >= kMostVariants) known.clear();
+    known.push_back({std::move(asked), Tokens(std::move(tokens), vocabulary_.words())});
+    known.back().tokens.add_to(words);
+    if (behind_.size() > kMostKnown) behind_.clear();
 }
 
-std::vector<Parse> Names::behind(const Parse& name) {
+std::vector<Parse> Names::behind(const Parse& name, const ByteSet& first) {
     std::vector<Parse> all;
     lexemes_.each_end_of_name(name, false, [&](Frontier f, Environment environment, Meaning::State meaning, Obligations obligations) {
         Parse next{lexemes_.start(engine_.stacks.accepts(f), obligations, environment).value, f, environment};
         next.meaning = meaning;
-        lexemes_.names(next, next.lex, [&](Parse begun) { all.push_back(std::move(begun)); });
+        lexemes_.names(next, next.lex, first, [&](Parse begun) { all.push_back(std::move(begun)); });
         if (next.lex != kNoState) all.push_back(std::move(next));
     });
     return all;
 }
 
 const Names::Inside& Names::inside(const Parse& name, const EmbeddedText::Nodes& nodes) {
-    std::vector<uint32_t> key = with_nodes({name.lex.index(), name.environment, name.slot}, nodes);
-    if (const auto known = inside_.find(key); known != inside_.end()) return known->second.value;
-    Inside found;
-    std::string text;
-    const NameSet::Node at = engine_.slots.node(name.slot);
-    if (!nodes) walk(Runs::kRoot, name, at, text, found);
-    else
-        for (uint32_t node : *nodes) walk(node, name, at, text, found);
-    if (inside_.size() > kMostKnown) inside_.clear();
-    return (inside_[std::move(key)] = {nodes, std::move(found)}).value;
+    std::vector<uint32_t> key{name.lex.index(), name.environment, name.slot};
+    add_nodes(key, nodes);
+    if (const auto known = inside_.find(key); known != inside_.end()) return known->second;
+    std::optional<Inside> found = inside_any(name, nodes);
+    if (!found) {
+        std::vector<uint32_t> tokens;
+        std::vector<Text> ends;
+        walk(name, nodes, &engine_.slots.names(name.slot), tokens, ends);
+        found = {nodes, std::make_shared<Tokens>(std::move(tokens), vocabulary_.words()), {}};
+        for (const Text& end : ends) found->ends.push_back(end_of(name, end, {}));
+    }
+    if (inside_.size() > kMostKnown) inside_.clear(), behind_.clear(), any_.clear();
+    return inside_[std::move(key)] = std::move(*found);
 }
 
-// PERF: letters go on with a name. Where any text may stand, Python would be asked about the beginning of every word of the vocabulary.
-bool Names::may_end_within(uint32_t node, const Parse& name) {
-    const Trie& trie = vocabulary_.trie;
+Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes) {
+    NameSet::Node at = engine_.slots.node(name.slot);
+    for (char c : text.text) at = engine_.slots.names(name.slot).step(at, uint8_t(c));
+    if (!nodes) nodes = std::make_shared<std::vector<uint32_t>>(1, text.node);
+    return {text.lex, text.environment, engine_.slots.further(name.slot, text.text, at), text.first, std::move(nodes), num_ends_++};
+}
+
+// PERF: of an alias that begins, llama-3 has 64,000 tokens, and behind each state of a query others are taken. All of them were walked through for each: 20 ms.
+std::optional<Names::Inside> Names::inside_any(const Parse& name, const EmbeddedText::Nodes& nodes) {
+    NameSet& names = engine_.slots.names(name.slot);
+    const std::optional<std::vector<std::string>> unlike = names.unlike(engine_.slots.node(name.slot));
+    if (!unlike) return std::nullopt;
+    const AnyText& any = any_text(name, nodes);
+    const std::unordered_set<std::string> texts(unlike->begin(), unlike->end());
+    std::vector<Text> apart;
+    for (const std::string& text : texts) {
+        if (text.empty()) continue;  // where it stands it is that name: it ends before the token
+        if (!nodes) add_below(Runs::kRoot, text, {}, apart);
+        else
+            for (uint32_t node : *nodes) add_below(node, text, {}, apart);
+    }
+    std::unordered_set<uint32_t> taken;  // nodes
+    for (const Text& text : apart) taken.insert(text.node);
+    Inside found{nodes, any.tokens, {}};
+    for (const AnyText::Group& group : any.groups) {
+        const auto one =
+            std::find_if(group.some.begin(), group.some.end(), [&](const std::string& text) { return !texts.count(small(text)); });
+        if (one == group.some.end()) return std::nullopt;
+        auto rest = std::make_shared<std::vector<uint32_t>>();
+        for (uint32_t node : *group.nodes)
+            if (!taken.count(node)) rest->push_back(node);
+        const bool is_whole = rest->size() == group.nodes->size();
+        End end = end_of(name, {0, group.lex, group.environment, *one, group.first}, is_whole ? group.nodes : rest);
+        if (is_whole) end.number = group.number;
+        found.ends.push_back(std::move(end));
+    }
+    const auto is_name = [&](const std::string& text) {
+        NameSet::Node at = engine_.slots.node(name.slot);
+        for (char c : text) at = names.step(at, uint8_t(c));
+        return names.is_name(at);
+    };
+    for (const Text& text : any.alone)
+        if (!taken.count(text.node) && is_name(text.text)) found.ends.push_back(end_of(name, text, {}));
+    for (Text& text : apart) {
+        Parse further = name;
+        const Symbol slot = engine_.slots.symbol(name.slot);
+        const bool is_lexeme =
+            std::all_of(text.text.begin(), text.text.end(), [&](char c) { return lexemes_.step_lexeme_of(slot, further, uint8_t(c)); });
+        if (!is_lexeme || !is_name(text.text)) continue;
+        const std::vector<uint32_t> follow = followers(further, text.node);
+        if (follow.empty()) continue;
+        text.first = bytes_of(follow);
+        text.lex = further.lex, text.environment = further.environment;
+        found.ends.push_back(end_of(name, text, {}));
+    }
+    return found;
+}
+
+const Names::AnyText& Names::any_text(const Parse& name, const EmbeddedText::Nodes& nodes) {
+    constexpr size_t kMostSome = 4;
+    std::vector<uint32_t> key{name.lex.index(), name.environment, engine_.slots.symbol(name.slot)};
+    add_nodes(key, nodes);
+    if (const auto known = any_.find(key); known != any_.end()) return known->second;
+    std::vector<uint32_t> tokens;
+    std::vector<Text> ends;
+    walk(name, nodes, nullptr, tokens, ends);
+    AnyText found{nodes, std::make_shared<Tokens>(std::move(tokens), vocabulary_.words()), {}, {}};
+    for (Text& t : ends) t.lex = alike(t.lex, engine_.slots.symbol(name.slot));
+    // Long texts, which tokens hardly write twice.
+    std::stable_sort(ends.begin(), ends.end(), [](const Text& a, const Text& b) { return a.text.size() > b.text.size(); });
+    const auto group_of = [&](const Text& t) {
+        return std::find_if(found.groups.begin(), found.groups.end(),
+                            [&](const AnyText::Group& g) { return g.lex == t.lex && g.environment == t.environment; });
+    };
+    for (const Text& t : ends) {
+        auto group = group_of(t);
+        if (group == found.groups.end())
+            group = found.groups.insert(group, {t.lex, t.environment, {}, {}, std::make_shared<std::vector<uint32_t>>(), num_ends_++});
+        if (group->some.size() < kMostSome) group->some.push_back(t.text);
+    }
+    for (Text& t : ends) {
+        AnyText::Group& group = *group_of(t);
+        Parse further = name;
+        further.lex = t.lex;
+        const std::vector<uint32_t> follow = followers(further, t.node);
+        const auto follows = [&](const std::string& text) {
+            return std::any_of(follow.begin(), follow.end(), [&](uint32_t child) { return has_below(child, text); });
+        };
+        if (follows(t.text) || std::any_of(group.some.begin(), group.some.end(), follows)) found.alone.push_back(std::move(t));
+        else group.nodes->push_back(t.node), group.first |= t.first;
+    }
+    return any_[std::move(key)] = std::move(found);
+}
+
+// PERF: an automaton of names that are no keywords has a state for each beginning of a keyword. By these ends were in hundreds of groups.
+LexState Names::alike(LexState lex, Symbol slot) {
     Lexer& lexer = engine_.access.lexer();
-    for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer.exits(name.lex)))
-        for (uint32_t child = node + 1; child < trie.end[node]; child = trie.end[child])
-            if (lexer.step_obligations(e.obligations, trie.byte[child]) != Lexer::kViolated) return true;
-    return false;
+    const auto [known, is_new] = alike_.try_emplace(pack(lex.index(), slot), lex);
+    if (!is_new) return known->second;
+    std::vector<uint32_t> owes{slot};  // to each kind of byte
+    const std::vector<Lexer::Exit> exits = lexer.exits(lex);
+    for (uint8_t byte : lexer.representative_bytes()) {
+        for (const Lexer::Exit& e : exits)
+            if (is_of(e, slot)) owes.push_back(lexer.unsettled(e.obligations, byte).index());
+        owes.push_back(~0u);
+    }
+    return known->second = owing_.try_emplace(std::move(owes), lex).first->second;
+}
+
+bool Names::is_of(const Lexer::Exit& exit, Symbol slot) const {
+    const TerminalId terminal = engine_.terminals.to_lexer(slot);
+    return exit.terminal == terminal || engine_.terminals.base(exit.terminal) == engine_.terminals.base(terminal);
+}
+
+void Names::walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens,
+                 std::vector<Text>& ends) {
+    std::string text;
+    const NameSet::Node at = engine_.slots.node(name.slot);
+    if (!nodes) return walk(Runs::kRoot, name, names, at, text, tokens, ends);
+    for (uint32_t node : *nodes) walk(node, name, names, at, text, tokens, ends);
 }
 
 // PERF: places are made where the name may end. With one for each beginning there soon were more than are kept (Slots::kCollectAt), and masks that had
 // been known were found again: 313 us on average in the second pass of benchmarks/names.py, and now 3.2.
-void Names::walk(uint32_t node, const Parse& name, NameSet::Node at, std::string& text, Inside& inside) {
+void Names::walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
+                 std::vector<Text>& ends) {
     const Trie& trie = vocabulary_.trie;
-    NameSet& names = engine_.slots.names(name.slot);
     const Symbol slot = engine_.slots.symbol(name.slot);
     const uint32_t end = node == Runs::kRoot ? trie.size() : trie.end[node];
     for (uint32_t child = node + 1; child < end; child = trie.end[child]) {  // kRoot + 1 is 0
         work(4);
-        const NameSet::Node next = names.step(at, trie.byte[child]);
+        const NameSet::Node next = names ? names->step(at, trie.byte[child]) : at;
         Parse further = name;
         if (next == NameSet::kNowhere || !lexemes_.step_lexeme_of(slot, further, trie.byte[child])) continue;
-        for (uint32_t k = trie.token_begin[child]; k < trie.token_begin[child + 1]; k++) inside.tokens.push_back(trie.tokens[k]);
+        tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[child], trie.tokens.begin() + trie.token_begin[child + 1]);
         if (trie.end[child] == child + 1) continue;
         text.push_back(char(trie.byte[child]));
-        if (names.is_name(next) && may_end_within(child, further))
-            inside.ends.push_back({child, further.lex, further.environment, engine_.slots.further(name.slot, text, next)});
-        walk(child, further, next, text, inside);
+        if (!names || names->is_name(next))
+            if (const std::vector<uint32_t> follow = followers(further, child); !follow.empty())
+                ends.push_back({child, further.lex, further.environment, text, bytes_of(follow)});
+        walk(child, further, names, next, text, tokens, ends);
         text.pop_back();
     }
+}
+
+// PERF: letters go on with a name. Where any text may stand, Python would be asked about the beginning of every word of the vocabulary.
+std::vector<uint32_t> Names::followers(const Parse& name, uint32_t node) {
+    std::vector<uint32_t> found;
+    const Trie& trie = vocabulary_.trie;
+    Lexer& lexer = engine_.access.lexer();
+    const std::vector<Lexer::Exit> exits = lexer.exits(name.lex);
+    for (uint32_t child = node + 1; child < trie.end[node]; child = trie.end[child])
+        if (std::any_of(exits.begin(), exits.end(),
+                        [&](const Lexer::Exit& e) { return lexer.unsettled(e.obligations, trie.byte[child]) != Lexer::kViolated; }))
+            found.push_back(child);
+    return found;
+}
+
+ByteSet Names::bytes_of(const std::vector<uint32_t>& nodes) const {
+    ByteSet bytes;
+    for (uint32_t node : nodes) bytes.set(vocabulary_.trie.byte[node]);
+    return bytes;
+}
+
+// Where a text leads from a node, in any case.
+void Names::add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const {
+    if (read.size() == text.size()) return found.push_back({node, kNoState, 0, read, {}});
+    const Trie& trie = vocabulary_.trie;
+    const uint32_t end = node == Runs::kRoot ? trie.size() : trie.end[node];
+    for (uint32_t child = node + 1; child < end; child = trie.end[child]) {
+        work();
+        if (small(char(trie.byte[child])) == small(text[read.size()])) add_below(child, text, read + char(trie.byte[child]), found);
+    }
+}
+
+// In any case.
+bool Names::has_below(uint32_t node, const std::string& text) const {
+    const std::string wanted = small(text);
+    std::string read;
+    const Trie& trie = vocabulary_.trie;
+    work(trie.end[node] - node);
+    for (uint32_t below = node; below < trie.end[node]; below++) {
+        read.resize(size_t(trie.depth[below]) - trie.depth[node]);
+        read.push_back(small(char(trie.byte[below])));
+        if (read.size() >= wanted.size() && read.compare(read.size() - wanted.size(), wanted.size(), wanted) == 0) return true;
+    }
+    return false;
 }
 
 }  // namespace derivable

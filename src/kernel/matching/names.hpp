@@ -1,7 +1,12 @@
 // Tokens that lie in names, or go on behind one.
+//
+// What is within a name depends on the names that there are and on the lexer; what is behind it, on the stack and on the names that there are next. On the state
+// of the meaning nothing depends but by these, so of a thousand states masks are found once.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -22,44 +27,100 @@ class Names {
           runs_(runs),
           vocabulary_(vocabulary) {}
 
-    // Those that go on with the name in progress, below some nodes of the vocabulary's trie (null: all of it). Valid until the next call.
-    const std::vector<uint32_t>& tokens(const Parse& name, const EmbeddedText::Nodes& nodes);
-    // Where the name has ended: before the first byte of what follows.
-    std::vector<Parse> behind(const Parse& name);
+    // Adds those that go on with the name in progress, below some nodes of the vocabulary's trie (null: all of it).
+    void add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words);
+    // Only those that end in it.
+    void add_inside(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
+        inside(name, nodes).tokens->add_to(words);
+    }
+    // Where the name has ended: before the first byte of what follows, which is one of these.
+    std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
     // Stack nodes are about to be freed.
-    void forget_stacks() { tokens_.clear(), inside_.clear(); }
+    void forget_stacks() {
+        behind_.clear(), inside_.clear();
+        if (engine_.environments.indentations.active()) any_.clear();
+    }
 
   private:
-    // What is within the name depends on the name and on the lexer only.
+    // PERF: of an alias that begins, 64,000 tokens of llama-3. One after the other took 200 us a mask, as words of a mask it takes 2.
+    class Tokens {
+      public:
+        explicit Tokens(std::vector<uint32_t> listed = {}, size_t words = 0);
+        void add_to(std::vector<uint32_t>& words) const;
+
+      private:
+        std::vector<uint32_t> listed_, words_;  // one of them
+    };
+    // Places where names may end, and something follows in the vocabulary.
     struct End {
-        uint32_t node;  // with more below it
         LexState lex;
         Environment environment;
         Slots::Place slot;
+        ByteSet first;  // of what follows
+        std::shared_ptr<const std::vector<uint32_t>> nodes;
+        uint32_t number;
+    };
+    // A text of the lexeme, below which it may have ended.
+    struct Text {
+        uint32_t node;
+        LexState lex;
+        Environment environment;
+        std::string text;
+        ByteSet first;  // of what may follow
     };
     struct Inside {
-        std::vector<uint32_t> tokens;
-        std::vector<End> ends;  // where the name may end
+        EmbeddedText::Nodes nodes;  // SAFETY: it keeps what the key has the address of
+        std::shared_ptr<const Tokens> tokens;
+        std::vector<End> ends;
+    };
+    // The same of any text: those behind which the same may follow are taken together, but where one of them is written again in the same token.
+    struct AnyText {
+        struct Group {
+            LexState lex;
+            Environment environment;
+            ByteSet first;
+            std::vector<std::string> some;  // of its texts, which none of its tokens writes again
+            std::shared_ptr<std::vector<uint32_t>> nodes;
+            uint32_t number;
+        };
+        EmbeddedText::Nodes nodes;
+        std::shared_ptr<const Tokens> tokens;
+        std::vector<Group> groups;
+        std::vector<Text> alone;
+    };
+    struct Behind {
+        Slots::Asked asked;
+        Tokens tokens;
     };
     const Inside& inside(const Parse& name, const EmbeddedText::Nodes& nodes);
-    // Below a node of the vocabulary, where the name is `text` further, at `at` of the names.
-    void walk(uint32_t node, const Parse& name, NameSet::Node at, std::string& text, Inside& inside);
-    bool may_end_within(uint32_t node, const Parse& name);
+    std::optional<Inside> inside_any(const Parse& name, const EmbeddedText::Nodes& nodes);
+    const AnyText& any_text(const Parse& name, const EmbeddedText::Nodes& nodes);
+    // Below a node of the vocabulary, where the name is `text` further, at `at` of the names; null: of any.
+    void walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
+              std::vector<Text>& ends);
+    void walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens, std::vector<Text>& ends);
+    End end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes);
+    void add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words);
+    std::vector<uint32_t> followers(const Parse& name, uint32_t node);
+    // One of the states of a lexeme behind which the same may follow.
+    LexState alike(LexState lex, Symbol slot);
+    bool is_of(const Lexer::Exit& exit, Symbol slot) const;
+    ByteSet bytes_of(const std::vector<uint32_t>& nodes) const;
+    bool has_below(uint32_t node, const std::string& text) const;
+    void add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const;
 
     const Engine engine_;
     Lexemes& lexemes_;
     Runs& runs_;
     const Vocabulary& vocabulary_;
     template <class Value>
-    struct Known {
-        EmbeddedText::Nodes nodes;  // SAFETY: it keeps what the key has the address of
-        Value value;
-    };
-    template <class Value>
-    using Memo = std::unordered_map<std::vector<uint32_t>, Known<Value>, WordsHash>;
-    Memo<std::vector<uint32_t>> tokens_;
-    // PERF: states of the meaning come and go, and sets of names stay: a list is walked once, not for each state.
+    using Memo = std::unordered_map<std::vector<uint32_t>, Value, WordsHash>;
     Memo<Inside> inside_;
+    Memo<AnyText> any_;
+    Memo<LexState> owing_;  // by what is owed behind it
+    std::unordered_map<uint64_t, LexState> alike_;
+    Memo<std::vector<Behind>> behind_;
+    uint32_t num_ends_ = 0;
 };
 
 }  // namespace derivable

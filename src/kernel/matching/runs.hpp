@@ -85,12 +85,13 @@ class Runs {
     // Calls visit(token) for every token of text that the parses allow, until it says no; from a place on, which is moved on.
     template <typename Visit>
     void each_token(const Parses& parses, Place& at, Visit&& visit) {
-        each_token_with_parses(parses, at, false, [&](uint32_t token, uint64_t, const Layers&) { return visit(token); });
+        each_token_with_parses(parses, at, false, all, [&](uint32_t token, uint64_t, const Layers&) { return visit(token); });
     }
     // Calls judge(parses) for all to which tokens of text lead, each once or so, and visit(token, what it said) for each of these tokens, until that says no.
-    // The parses are empty where bounds of lexemes refuse the token.
-    template <typename Judge, typename Visit>
-    void judge_tokens(const Parses& parses, Judge&& judge, Visit&& visit);
+    // The parses are empty where bounds of lexemes refuse the token. wants(node): of the vocabulary's trie, that its tokens are to be looked at.
+    template <typename Wants, typename Judge, typename Visit>
+    void judge_tokens(const Parses& parses, Wants&& wants, Judge&& judge, Visit&& visit);
+    static bool all(uint32_t) { return true; }
     // A token ends here: parses whose bounds of lexemes it breaks are left out.
     void end_token(Parses& parses);
     static constexpr uint32_t kRoot = ~0u;  // above all nodes of a trie
@@ -109,8 +110,8 @@ class Runs {
     // One byte after the other.
     bool step_all(const Parses& from, std::string_view bytes, Parses& to);
     // `exact`: the parses are those behind the token, also where it ends within a character.
-    template <typename Visit>
-    void each_token_with_parses(const Parses& parses, Place& at, bool exact, Visit&& visit);
+    template <typename Wants, typename Visit>
+    void each_token_with_parses(const Parses& parses, Place& at, bool exact, Wants&& wants, Visit&& visit);
     void step_token_inside(const Parses& from, uint32_t token, Parses& to);
     // One byte of a token further; false if it is not allowed. `first`: it is the token's first.
     bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
@@ -130,8 +131,8 @@ class Runs {
     uint64_t times_further_ = 0;
 };
 
-template <typename Visit>
-void Runs::each_token_with_parses(const Parses& parses, Place& at, bool exact, Visit&& visit) {
+template <typename Wants, typename Visit>
+void Runs::each_token_with_parses(const Parses& parses, Place& at, bool exact, Wants&& wants, Visit&& visit) {
     const Trie& trie = vocabulary_.trie;
     RunTable table;
     std::vector<uint32_t> path;
@@ -173,7 +174,7 @@ void Runs::each_token_with_parses(const Parses& parses, Place& at, bool exact, V
     while (at.next < trie.size()) {
         work(2);
         engine_.access.pass();
-        if (!enter(at.next)) {
+        if (!wants(at.next) || !enter(at.next)) {
             at.next = trie.end[at.next];
             continue;
         }
@@ -185,14 +186,14 @@ void Runs::each_token_with_parses(const Parses& parses, Place& at, bool exact, V
     }
 }
 
-template <typename Judge, typename Visit>
-void Runs::judge_tokens(const Parses& parses, Judge&& judge, Visit&& visit) {
+template <typename Wants, typename Judge, typename Visit>
+void Runs::judge_tokens(const Parses& parses, Wants&& wants, Judge&& judge, Visit&& visit) {
     using Verdict = decltype(judge(std::declval<Parses&>()));
     std::unordered_map<uint64_t, Verdict> verdicts;  // by the number of the parses behind a token
     std::optional<uint64_t> last;
     Verdict* verdict = nullptr;  // on the last one
     Place at;
-    each_token_with_parses(parses, at, true, [&](uint32_t token, uint64_t number, const Layers& layers) {
+    each_token_with_parses(parses, at, true, wants, [&](uint32_t token, uint64_t number, const Layers& layers) {
         if (last == number) return visit(token, *verdict);
         auto known = verdicts.find(number);
         if (known == verdicts.end()) {

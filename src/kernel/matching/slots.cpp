@@ -26,7 +26,19 @@ Slots::Place Slots::intern(At at) {
 
 Slots::Place Slots::begin(Meaning::State state, Symbol slot) {
     if (state == Meaning::kNone) return kNone;
-    state = settled(state);
+    const Place place = names_of(settled(state), slot);
+    if (watched_ && watched_->state == state) watched_->begun.emplace_back(slot, place);
+    else if (watched_) watched_->is_all = false;
+    return place;
+}
+
+bool Slots::answers(Meaning::State state, const Asked& asked) {
+    if (state == asked.state) return true;
+    return asked.is_all &&
+           std::all_of(asked.begun.begin(), asked.begun.end(), [&](const auto& b) { return begin(state, b.first) == b.second; });
+}
+
+Slots::Place Slots::names_of(Meaning::State state, Symbol slot) {
     const uint64_t key = pack(state, slot);
     if (const Place* known = begun_.find(key)) return *known;
     work(kCall), num_known_++;
@@ -47,6 +59,7 @@ Slots::Place Slots::further(Place place, std::string_view text, NameSet::Node no
 }
 
 Meaning::State Slots::read(Meaning::State state, Place name) {
+    if (watched_) watched_->is_all = false;
     if (!is_free_[places_[name].slot]) return read_now(settled(state), name);
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;
@@ -86,7 +99,7 @@ void Slots::mark(Meaning::State state, Place place) {
 }
 
 void Slots::finish_collection() {
-    begun_ = {}, read_ = {}, may_end_ = {}, owed_numbers_ = {}, endings_ = {};
+    begun_ = {}, read_ = {}, may_end_ = {}, owed_numbers_ = {}, missing_ = {};
     for (auto known = numbers_.begin(); known != numbers_.end();) {
         const Place place = known->second;
         if (marked_places_.count(place)) {
@@ -110,17 +123,22 @@ void Slots::finish_collection() {
     meaning_->keep(states);
 }
 
-const std::string& Slots::ending(Meaning::State state) {
+const Slots::Texts* Slots::missing(Meaning::State state) {
     state = settled(state);
-    const auto [known, is_new] = endings_.try_emplace(state);
-    if (!is_new) return known->second;
-    work(kCall), num_known_++;
-    try {
-        return known->second = meaning_->ending(state);
-    } catch (...) {
-        endings_.erase(state);
-        throw;
+    auto known = missing_.find(state);
+    if (known == missing_.end()) {
+        work(kCall), num_known_++;
+        known = missing_.emplace(state, meaning_->missing(state)).first;
     }
+    return known->second ? &*known->second : nullptr;
+}
+
+Meaning::State Slots::before_owed(Meaning::State state, std::vector<Place>& names) const {
+    while (state & kOwed && owed_[state & ~kOwed].state == Meaning::kNone) {
+        names.push_back(owed_[state & ~kOwed].name);
+        state = owed_[state & ~kOwed].before;
+    }
+    return state;
 }
 
 bool Slots::may_end(Meaning::State state) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,6 +31,8 @@ class NameSet {
     virtual ~NameSet() = default;
     virtual Node step(Node node, uint8_t byte) = 0;  // kNowhere: no name goes on so
     virtual bool is_name(Node node) = 0;
+    // Any text is a name but for some, and what may follow one may follow all others, but for some: the rests of both, behind a node. None: it is not so.
+    virtual std::optional<std::vector<std::string>> unlike(Node) { return std::nullopt; }
     // The rests of some names, short ones first; none: those that the terminal has.
     virtual std::vector<std::string> rests(Node node, size_t most) = 0;
 };
@@ -46,9 +49,12 @@ class Meaning {
     virtual State read(State state, Symbol slot, std::string_view text) = 0;
     virtual bool is_free(Symbol slot) = 0;  // read() takes all names that there are
     virtual bool may_end(State state) = 0;
-    // What makes it let the text end, where the grammar would; a guess.
-    virtual std::string ending(State state) = 0;
-    virtual uint32_t longest(Symbol slot) = 0;  // bytes of the shortest name that there may be
+    // Texts that may have to be written, beside what the grammar asks for, until it lets the text end; none: that is not known. And what one name may add
+    // to them, beside itself.
+    virtual std::optional<std::vector<std::string>> missing(State state) = 0;
+    virtual std::vector<std::string> growth() = 0;
+    // Bytes of the shortest name that there may be, and the names that it may be, if they are known.
+    virtual std::pair<uint32_t, std::vector<std::string>> longest(Symbol slot) = 0;
     // A state as bytes, and the state of bytes that somebody else may have written.
     virtual std::string written(State state) = 0;
     virtual State restored(std::string_view bytes) = 0;
@@ -61,6 +67,7 @@ class Slots {
   public:
     using Place = uint32_t;  // in a lexeme of a slot; none: kNone
     static constexpr Place kNone = 0;
+    using Texts = std::vector<std::string>;
 
     template <class All>
     Slots(std::shared_ptr<Meaning> meaning, const All& slots) : meaning_(std::move(meaning)) {
@@ -83,7 +90,7 @@ class Slots {
     Place further(Place place, std::string_view text, NameSet::Node node);
     Symbol symbol(Place place) const { return places_[place].slot; }
     std::vector<std::string> rests(Place place, size_t most) const { return places_[place].names->rests(places_[place].node, most); }
-    uint32_t longest(Symbol slot) { return meaning_->longest(slot); }
+    std::pair<uint32_t, Texts> longest(Symbol slot) { return meaning_->longest(slot); }
     bool is_name(Place place) const { return places_[place].names->is_name(places_[place].node); }
     // Behind a name. kNone: it is not allowed.
     //
@@ -91,10 +98,36 @@ class Slots {
     Meaning::State read(Meaning::State state, Place name);
     bool may_end(Meaning::State state);
 
-    const std::string& ending(Meaning::State state);
+    // What the meaning still asks for; null: that is not known.
+    const Texts* missing(Meaning::State state);
+    // Behind names that were not read yet: where the first of them stands, and these.
+    Meaning::State before_owed(Meaning::State state, std::vector<Place>& names) const;
+    const Texts& growth() {
+        if (!growth_) growth_ = meaning_->growth();
+        return *growth_;
+    }
     std::string written(Meaning::State state) { return meaning_->written(settled(state)); }
     Meaning::State restored(std::string_view bytes) { return meaning_->restored(bytes); }
     const std::string& text(Place place) const { return places_[place].text; }
+
+    // What was asked of one state, while somebody watches: the names that there are. `is_all`: nothing else was.
+    struct Asked {
+        Meaning::State state;
+        std::vector<std::pair<Symbol, Place>> begun;
+        bool is_all = true;
+    };
+    class Watch {
+      public:
+        Watch(Slots& slots, Asked& asked) : slots_(slots) { slots.watched_ = &asked; }
+        ~Watch() { slots_.watched_ = nullptr; }
+        Watch(const Watch&) = delete;
+        Watch& operator=(const Watch&) = delete;
+
+      private:
+        Slots& slots_;
+    };
+    // The same names are there in this state, or it is that one.
+    bool answers(Meaning::State state, const Asked& asked);
 
     // As Tallies: places and states that nobody is at are forgotten.
     bool wants_collection() const { return num_known_ > collect_at_; }
@@ -110,6 +143,7 @@ class Slots {
         std::string text;
     };
     Place intern(At at);
+    Place names_of(Meaning::State state, Symbol slot);
     // A state that Python has, for one that was not asked for yet.
     static constexpr Meaning::State kOwed = 1u << 31;
     Meaning::State settled(Meaning::State state);
@@ -129,8 +163,10 @@ class Slots {
     FlatMap<Place> begun_;          // by state and slot
     FlatMap<Meaning::State> read_;  // by state and place
     FlatMap<char> may_end_;
-    std::unordered_map<Meaning::State, std::string> endings_;
+    std::unordered_map<Meaning::State, std::optional<Texts>> missing_;
+    std::optional<Texts> growth_;
     std::vector<char> is_free_;  // by symbol
+    Asked* watched_ = nullptr;
     struct Owed {
         Meaning::State before;
         Place name;

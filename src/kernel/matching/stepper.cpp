@@ -121,7 +121,9 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
 
 void Stepper::begin(const Parse& t, Obligations obligations, uint8_t byte, bool is_plain, Parses& to, const Keep& keep) {
     const LexState plain = lexemes_.start(engine_.stacks.accepts(t.stack), obligations, t.environment).value;
-    lexemes_.names(t, plain, [&](Parse name) {
+    ByteSet first;
+    first.set(byte);
+    lexemes_.names(t, plain, first, [&](Parse name) {
         if (lexemes_.step_name(name, byte)) add(to, std::move(name), keep);
     });
     if (!is_plain || plain == kNoState) return;

@@ -43,7 +43,7 @@ Witness TokenSearch::search(const Parses& from) {
             bool is_new = true;
         };
         runs_.judge_tokens(
-            here, [](Parses& behind) { return Behind{std::move(behind)}; },
+            here, Runs::all, [](Parses& behind) { return Behind{std::move(behind)}; },
             [&](uint32_t token, Behind& behind) {
                 if (behind.is_new && !behind.parses.empty()) add(std::move(behind.parses), token);
                 behind.is_new = false;

@@ -69,7 +69,10 @@ std::vector<Cost> WaysOn::terminal_costs() {
             continue;
         }
         if (terminals.is_slot(s)) {  // a name that there will be takes no more than that
-            costs[s] = cost_of(engine_.slots.longest(s), engine_.slots.longest(s));
+            const auto [bytes, names] = engine_.slots.longest(s);
+            uint32_t tokens = names.empty() ? bytes : 1;
+            for (const std::string& name : names) tokens = std::max(tokens, std::min(bytes, fewest_of(name)));
+            costs[s] = cost_of(tokens, bytes);
             continue;
         }
         const Recognizer& recognizer = engine_.access.lexer().recognizer(terminals.to_lexer(s));

@@ -9,15 +9,17 @@ namespace derivable {
 
 Witness WitnessSearch::run(const Parses& from) {
     if (runs_.accepting(from)) return witnesses_.made({}, {}, {});
-    for (const Start& start : starts(from)) {
-        units_.clear(), keys_.assign(1, std::nullopt), steps_.clear();
-        Parses parses = from;
-        if (!follow(start.units, parses)) continue;
-        if (rest_) return found();
-        push(std::move(parses), start.stack, start.environment, start.is_newline, start.meaning);
-        if (descend()) return found();
-        if (refused_ > kMostRefused) break;
-    }
+    // A word that is a keyword where it ends, and a name if it goes on, is at its end as it stands, and must go on.
+    for (size_t most : {1, 4})
+        for (const Start& start : starts(from, most)) {
+            units_.clear(), keys_.assign(1, std::nullopt), steps_.clear();
+            Parses parses = from;
+            if (!follow(start.units, parses)) continue;
+            if (rest_) return found();
+            push(std::move(parses), start.stack, start.environment, start.is_newline, start.meaning);
+            if (descend()) return found();
+            if (refused_ > kMostRefused) return {};
+        }
     return {};
 }
 
@@ -40,7 +42,7 @@ bool WitnessSearch::may_reach_end(Frontier stack) {
 }
 
 // What is in progress may be completed in several ways; the cheapest first.
-std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
+std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from, size_t most_texts) {
     constexpr size_t kMost = 16;
     std::vector<Start> all;
     for (const Parse& t : from) {
@@ -49,7 +51,7 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
             continue;
         }
         if (t.slot != Slots::kNone) {
-            add_name_starts(all, t);
+            add_name_starts(all, t, most_texts);
             continue;
         }
         Lexer& lexer = engine_.access.lexer();
@@ -59,12 +61,11 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
         }
         for (LexState member : lexer.singles(lexer.members(t.lex))) {
             engine_.access.take();
-            const std::optional<std::string> text = ways_.texts().shortest(member);
-            if (!text) continue;
-            for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
-                add_start(all, t, symbol, *text, t.meaning);
-                if (ways_.is_newline(symbol) && text->empty()) add_newlines(all, t, symbol);
-            }
+            for (const std::string& text : texts(member, most_texts))
+                for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
+                    add_start(all, t, symbol, text, t.meaning);
+                    if (ways_.is_newline(symbol) && text.empty()) add_newlines(all, t, symbol);
+                }
         }
     }
     std::stable_sort(all.begin(), all.end(), [](const Start& a, const Start& b) { return a.cost < b.cost; });
@@ -72,8 +73,14 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
     return all;
 }
 
+std::vector<std::string> WitnessSearch::texts(LexState member, size_t most) {
+    if (most > 1) return ways_.texts().several(member, most);
+    std::optional<std::string> text = ways_.texts().shortest(member);
+    return text ? std::vector{std::move(*text)} : std::vector<std::string>();
+}
+
 // In a name: some that it may become.
-void WitnessSearch::add_name_starts(std::vector<Start>& all, const Parse& t) {
+void WitnessSearch::add_name_starts(std::vector<Start>& all, const Parse& t, size_t most_texts) {
     constexpr size_t kMost = 8;
     const Symbol slot = engine_.slots.symbol(t.slot);
     std::vector<std::string> rests = engine_.slots.rests(t.slot, kMost);
@@ -81,7 +88,7 @@ void WitnessSearch::add_name_starts(std::vector<Start>& all, const Parse& t) {
         Lexer& lexer = engine_.access.lexer();
         for (LexState member : lexer.singles(lexer.members(t.lex)))
             if (lexer.terminal_of(member) == engine_.terminals.to_lexer(slot))
-                if (const std::optional<std::string> text = ways_.texts().shortest(member)) rests.push_back(*text);
+                for (std::string& text : texts(member, most_texts)) rests.push_back(std::move(text));
     }
     for (const std::string& rest : rests) {
         Parse name = t;
@@ -180,13 +187,22 @@ bool WitnessSearch::waits_for_meaning(const WaysOn::Boundary& boundary) {
 
 bool WitnessSearch::end_by_meaning(const Step& step) {
     if (step.boundary.meaning == Meaning::kNone) return false;
-    const std::string text = engine_.slots.ending(step.boundary.meaning);
-    if (text.empty()) return false;
+    const Slots::Texts* missing = engine_.slots.missing(step.boundary.meaning);
+    if (!missing || missing->empty()) return false;
+    const Units text = WitnessText::units_of(missing->front());
     Parses parses = step.parses;
-    units_.resize(step.length), keys_.resize(step.length + 1);
-    if (!follow(WitnessText::units_of(text), parses)) return false;
+    const auto try_behind = [&](const Units& separator) {
+        units_.resize(step.length), keys_.resize(step.length + 1);
+        parses = step.parses;
+        if (!follow(separator, parses) || (!rest_ && !follow(text, parses))) return false;
+        return rest_ || std::any_of(parses.begin(), parses.end(),
+                                    [&](const Parse& t) { return t.slot != Slots::kNone || t.meaning != step.boundary.meaning; });
+    };
+    // In a comment up to the end of the line nothing of it would be read.
+    const std::vector<Units>& separators = ways_.separators();
+    if (!try_behind({}) && std::none_of(separators.begin(), separators.end(), try_behind)) return false;
     if (rest_) return true;
-    for (const Start& start : starts(parses)) {
+    for (const Start& start : starts(parses, 1)) {
         const size_t length = units_.size();
         Parses further = parses;
         if (follow(start.units, further)) {

@@ -37,14 +37,16 @@ class WitnessSearch {
     struct Step {
         WaysOn::Boundary boundary;
         Parses parses;
-        size_t length;  // of the units before it
+        size_t length;           // of the units before it
         bool has_ended = false;  // what the meaning asks for was tried
     };
     Witness found();
     bool may_reach_end(Frontier stack);
-    std::vector<Start> starts(const Parses& from);
+    std::vector<Start> starts(const Parses& from, size_t most_texts);
+    // That complete a lexeme.
+    std::vector<std::string> texts(LexState member, size_t most);
     void add_start(std::vector<Start>& all, const Parse& t, Symbol symbol, const std::string& text, Meaning::State meaning);
-    void add_name_starts(std::vector<Start>& all, const Parse& t);
+    void add_name_starts(std::vector<Start>& all, const Parse& t, size_t most_texts);
     void add_inner_start(std::vector<Start>& all, const Parse& t);
     void add_newlines(std::vector<Start>& all, const Parse& t, Symbol symbol);
     bool follow(const Units& units, Parses& parses);

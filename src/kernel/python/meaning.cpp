@@ -2,7 +2,9 @@
 #include "python/meaning.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -67,20 +69,68 @@ class SortedNames final : public NameSet {
     FlatMap<Node> steps_;
 };
 
+// Those of several sets.
+class AnyNames final : public NameSet {
+  public:
+    explicit AnyNames(std::vector<NameSetRef> sets) : sets_(std::move(sets)) { nodes_.emplace_back(sets_.size(), kRoot); }
+    Node step(Node node, uint8_t byte) override {
+        std::vector<Node> next(nodes_[node]);
+        for (size_t i = 0; i < sets_.size(); i++)
+            if (next[i] != kNowhere) next[i] = sets_[i]->step(next[i], byte);
+        if (std::all_of(next.begin(), next.end(), [](Node n) { return n == kNowhere; })) return kNowhere;
+        const auto [known, is_new] = numbers_.try_emplace(next, Node(nodes_.size()));
+        if (is_new) nodes_.push_back(std::move(next));
+        return known->second;
+    }
+    bool is_name(Node node) override {
+        for (size_t i = 0; i < sets_.size(); i++)
+            if (nodes_[node][i] != kNowhere && sets_[i]->is_name(nodes_[node][i])) return true;
+        return false;
+    }
+    std::vector<std::string> rests(Node node, size_t most) override {
+        std::vector<std::string> all;
+        for (size_t i = 0; i < sets_.size(); i++)
+            if (nodes_[node][i] != kNowhere)
+                for (std::string& rest : sets_[i]->rests(nodes_[node][i], most)) all.push_back(std::move(rest));
+        std::sort(all.begin(), all.end(),
+                  [](const std::string& a, const std::string& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        all.resize(std::min(all.size(), most));
+        return all;
+    }
+
+  private:
+    const std::vector<NameSetRef> sets_;
+    std::vector<std::vector<Node>> nodes_;  // of each
+    std::unordered_map<std::vector<Node>, Node, WordsHash> numbers_;
+};
+
 // Any text that the terminal has, but some.
 class OtherNames final : public NameSet {
   public:
-    explicit OtherNames(NameSetRef but) : but_(std::move(but)) {}
+    // `marked`: those that are not like the others, and those that are none; null: that is not known.
+    OtherNames(NameSetRef but, NameSetRef marked) : but_(std::move(but)), marked_(std::move(marked)) {}
     Node step(Node node, uint8_t byte) override {
-        const Node next = node == kOther ? kNowhere : but_->step(node, byte);
-        return next == kNowhere ? kOther : next;
+        const auto [but, marked] = nodes_[node];
+        const Node next = but == kNowhere ? kNowhere : but_->step(but, byte);
+        const Node other = marked == kNowhere ? kNowhere : marked_->step(marked, byte);
+        const auto [known, is_new] = numbers_.try_emplace(pack(next, other), Node(nodes_.size()));
+        if (is_new) nodes_.emplace_back(next, other);
+        return known->second;
     }
-    bool is_name(Node node) override { return node == kOther || !but_->is_name(node); }
+    bool is_name(Node node) override { return nodes_[node].first == kNowhere || !but_->is_name(nodes_[node].first); }
+    std::optional<std::vector<std::string>> unlike(Node node) override {
+        constexpr size_t kMost = size_t(1) << 16;
+        if (!marked_) return std::nullopt;
+        const Node marked = nodes_[node].second;
+        return marked == kNowhere ? std::vector<std::string>() : marked_->rests(marked, kMost);
+    }
     std::vector<std::string> rests(Node, size_t) override { return {}; }
 
   private:
-    static constexpr Node kOther = kNowhere - 1;  // none of them begins so
-    const NameSetRef but_;
+    const NameSetRef but_, marked_;
+    std::vector<std::pair<Node, Node>> nodes_{{kRoot, marked_ ? kRoot : kNowhere}};  // of both
+    std::unordered_map<uint64_t, Node> numbers_;
 };
 
 class PyMeaning final : public Meaning {
@@ -116,14 +166,26 @@ class PyMeaning final : public Meaning {
     bool is_free(Symbol slot) override {
         return asked([&] { return nb::cast<bool>(source_.attr("is_free")(slot)); });
     }
-    uint32_t longest(Symbol slot) override {
-        return asked([&] { return nb::cast<uint32_t>(source_.attr("longest")(slot)); });
-    }
-    std::string ending(State state) override {
+    std::pair<uint32_t, std::vector<std::string>> longest(Symbol slot) override {
         return asked([&] {
-            const nb::bytes text = nb::cast<nb::bytes>(source_.attr("ending")(state));
-            return std::string(text.c_str(), text.size());
+            const nb::object found = source_.attr("longest")(slot);
+            return std::pair(nb::cast<uint32_t>(found[0]), texts(found[1]).value());
         });
+    }
+    static std::optional<std::vector<std::string>> texts(const nb::object& found) {
+        if (found.is_none()) return std::nullopt;
+        std::vector<std::string> texts;
+        for (nb::handle each : found) {
+            const nb::bytes text = nb::cast<nb::bytes>(each);
+            texts.emplace_back(text.c_str(), text.size());
+        }
+        return texts;
+    }
+    std::optional<std::vector<std::string>> missing(State state) override {
+        return asked([&] { return texts(source_.attr("missing")(state)); });
+    }
+    std::vector<std::string> growth() override {
+        return asked([&] { return texts(source_.attr("growth")()).value(); });
     }
     std::string written(State state) override {
         return asked([&] {
@@ -162,8 +224,17 @@ void bind_names(nb::module_& m) {
             nb::arg("names"), nb::arg("ignores_case"),
             "These, but the empty one, which is no lexeme. `ignores_case`: of ASCII letters; then they are given in small ones.")
         .def_static(
-            "but", [](NameSetRef names) -> NameSetRef { return std::make_shared<OtherNames>(std::move(names)); }, nb::arg("names"),
-            "Any text that the terminal of the slot has, but these.");
+            "any", [](std::vector<NameSetRef> sets) -> NameSetRef { return std::make_shared<AnyNames>(std::move(sets)); }, nb::arg("sets"),
+            "Those of several sets.")
+        .def_static(
+            "but",
+            [](NameSetRef names, NameSetRef marked) -> NameSetRef {
+                return std::make_shared<OtherNames>(std::move(names), std::move(marked));
+            },
+            nb::arg("names"), nb::arg("marked").none(),
+            "Any text that the terminal of the slot has, but these. `marked`: what may follow any text that is not among them is the same; "
+            "`None`: that "
+            "is not known.");
 }
 
 }  // namespace derivable

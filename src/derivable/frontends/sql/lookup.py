@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...meaning import Names
-from .scopes import Scope, Source, fits, fitting, folded
+from .scopes import Scope, Source, fits, fitting, folded, texts_in
 
 __all__ = ["Lookup", "State"]
 
@@ -48,6 +48,9 @@ class Lookup:
         self._keywords = keywords
         self._spelled = lru_cache(maxsize=1024)(self._names_of)
         self._kinds_with = lru_cache(maxsize=64)(self._kinds_beside)
+        self._known_columns = frozenset([column for columns in self._tables.values() for column in columns])
+        self._known_tables = frozenset(self._tables)
+        self._others = lru_cache(maxsize=1024)(self._others_of)
 
     # What is there
 
@@ -225,7 +228,7 @@ class Lookup:
 
     def _qualifiers(self, state: State) -> Names:
         names, others = self._aliases(state)
-        return Names(self._quoted(names), ignore_case=True, others=True) if others else self._spelled(names)
+        return self._given(state, self._known_tables, names) if others else self._spelled(names)
 
     def _aliases(self, state: State) -> _Aliases:
         """Names that may stand before a column."""
@@ -353,7 +356,7 @@ class Lookup:
         if not self._may_be_called(state, scope, ""):
             return self._spelled(frozenset(good))
         bad = {source.alias for source in scope.sources}.union(wanted) - good
-        return Names(self._quoted(bad), ignore_case=True, others=True)
+        return self._given(state, self._known_tables, bad)
 
     @staticmethod
     def _shared(scope: Scope) -> frozenset[str]:
@@ -371,6 +374,14 @@ class Lookup:
         return frozenset(scope.sources[-1].columns) - scope.assigned
 
     # How names are spelled
+
+    def _given(self, state: State, known: frozenset[str], but: Iterable[str] = ()) -> Names:
+        """Any name but some. What may follow one that nobody has is the same, whichever it is."""
+        return self._others(known, frozenset(but), frozenset(texts_in(state)) - known)
+
+    def _others_of(self, known: frozenset[str], but: frozenset[str], met: frozenset[str]) -> Names:
+        marked = (self._spelled(known), self._spelled(met))
+        return Names(self._quoted(but), ignore_case=True, others=True, marked=marked)
 
     def _names_of(self, names: frozenset[str]) -> Names:
         return Names(self._quoted(names), ignore_case=True)

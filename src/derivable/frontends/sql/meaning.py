@@ -16,7 +16,8 @@ from .scopes import Scope, folded, plain, scopes_of
 
 __all__ = ["SLOTS", "SqlMeaning"]
 
-_ANY = Names((), others=True)
+_ANY = Names((), others=True, marked=())
+"""Where it does not matter what is written."""
 _NONE = Names(())
 _BEHIND_SOURCES = (
     *("where_word", "group_word", "having_word", "order_word", "limit_word", "set_word", "semicolon"),
@@ -52,11 +53,9 @@ SLOTS = (
 )
 """Rules of the grammar."""
 
-_GIVEN = ("cte_name", "cte_column", "column_alias", "exported_alias", "computed_alias")
-_SHORT = 4
-"""Bytes of a name that is given, where a few are taken."""
-_LONG = 256
-"""Bytes of a name that the text has given before, and that may be the only one."""
+_GIVEN = ("cte_name", "cte_column", "source_alias", "column_alias", "exported_alias", "computed_alias")
+_SHORT = "t1"
+"""A name that is given, where a few are taken."""
 
 _PHASES = {f"{phase}_word": phase for phase in ("where", "group", "having", "order", "limit")}
 _QUALIFIED = ("qualified_column", "exported_qualified_column", "qualified_star", "exported_qualified_star")
@@ -91,24 +90,24 @@ class SqlMeaning(Lookup, Meaning):
         self._collations = Names(collations, ignore_case=True)
         self._parameters = _ANY if parameters is None else Names(parameters)
         self.slots = self.free = tuple(slots)
-        longest = max([len(column.encode()) + 2 for name, columns in tables.items() for column in (name, *columns)])
-        self.longest = {slot: self._longest_in(slot, longest) for slot in self.slots}
+        self.growth = (f", {max(map(self._spelled_one, self._tables), key=len)} AS ",)
+        self.longest = {slot: self._longest_in(slot) for slot in self.slots}
 
     def __repr__(self) -> str:
         shown = "; ".join([f"{name}: {', '.join(columns)}" for name, columns in [*self._tables.items()][:4]])
         return f"SqlMeaning({shown[:200]}{'; ...' * (len(self._tables) > 4)})"
 
-    @staticmethod
-    def _longest_in(slot: str, longest: int) -> int:
+    def _longest_in(self, slot: str) -> list[str]:
         if (
             slot in _OPENS
             or slot.endswith(("star", "comma"))
             or slot in ("close_query", "close_to_rename", "semicolon")
         ):
-            return 1
+            return [")"]
         if slot.endswith("_word"):
-            return len(slot.removesuffix("_word"))
-        return _SHORT if slot in _GIVEN else max(longest, _LONG)
+            return [slot.removesuffix("_word").upper()]
+        known = [*self._known_tables, *self._known_columns]
+        return [_SHORT] if slot in _GIVEN else [self._spelled_one(name) for name in known]
 
     # What the kernel asks
 
@@ -149,9 +148,11 @@ class SqlMeaning(Lookup, Meaning):
             case "source_alias":
                 return self._source_aliases(state)
             case "cte_name":
-                return Names(self._quoted(self._visible_tables(state)), ignore_case=True, others=True)
+                return self._given(state, self._known_tables, self._visible_tables(state))
             case "exported_alias" | "computed_alias":
-                return Names(self._quoted(self._avoided(state)), ignore_case=True, others=True)
+                return self._given(state, self._known_columns, self._avoided(state))
+            case "column_alias" | "cte_column":
+                return self._given(state, self._known_columns)
             case "using_word":
                 return _ANY if self._shared(scope.settled()) else _NONE
             case "using_comma":
@@ -243,18 +244,32 @@ class SqlMeaning(Lookup, Meaning):
     def may_end(self, state: State) -> bool:
         return self._is_complete(state)
 
-    def ending(self, state: State) -> str:
-        """The tables that are missing."""
-        scope, text = state[-1].settled(), ""
-        if scope.phase not in ("columns", "from"):
-            return text
-        tables = self._visible_tables(state)
-        while not self._is_complete((*state[:-1], scope)):
-            found = self._next_source(state, scope)
+    def missing(self, state: State) -> list[str]:
+        """Tables that are not there yet, query by query from the inner one on."""
+        found = []
+        for depth in range(len(state), 0, -1):
+            around, scope = state[: depth - 1], self._with_any_column(state[:depth]).settled()
+            if scope.phase in ("columns", "from"):
+                found.append(self._missing_sources(around, scope))
+        return found
+
+    def _with_any_column(self, state: State) -> Scope:
+        """Behind a name that a column must follow: with one."""
+        scope = state[-1]
+        if scope.qualifier is None:
+            return scope
+        columns = sorted(self._qualified(state, exported=False))
+        read = "qualified_column" if columns else "qualified_star"
+        return self.read(state, read, columns[0] if columns else "*")[-1]
+
+    def _missing_sources(self, around: State, scope: Scope) -> str:
+        text, tables = "", self._visible_tables((*around, scope))
+        while not self._is_complete((*around, scope)):
+            found = self._next_source((*around, scope), scope)
             if found is None:
-                return ""
+                break
             name, alias = found
-            text += ("," if scope.sources else " FROM ") + self._spelled_one(name)
+            text += ("," if scope.phase == "from" and scope.sources else " FROM ") + self._spelled_one(name)
             text += f" AS {self._spelled_one(alias)}" if alias != name else ""
             scope = scope._replace(phase="from", named=(name, tables[name])).joined(alias)
         return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Scope", "Source", "Tables", "fits", "fitting", "folded", "plain", "scopes_of"]
+__all__ = ["Scope", "Source", "Tables", "fits", "fitting", "folded", "plain", "scopes_of", "texts_in"]
 
 Tables = Mapping[str, tuple[str, ...]]
 """The columns of tables, by name."""
@@ -221,6 +221,15 @@ def fitting(
         if verdicts[key]:
             found.append(column)
     return frozenset(found)
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """All texts in a state, names among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (tuple, frozenset)):
+        for each in value:
+            yield from texts_in(each)
 
 
 def plain(state: tuple[Scope, ...]) -> Hashable:
