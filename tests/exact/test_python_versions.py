@@ -67,10 +67,10 @@ def test_unknown_versions_are_refused() -> None:
 
 def test_names_of_characters_are_unicodes() -> None:
     """All that the grammar has are names, of one character each."""
-    from derivable.frontends.builtin import _FOLDER
+    from derivable.frontends.builtin import LIBRARY
 
     text = "start: CHARACTER_NAME\n%import .unicode_names (CHARACTER_NAME)"
-    grammar = grammar_from_lark(text, import_paths=[str(_FOLDER)])
+    grammar = grammar_from_lark(text, import_paths=[str(LIBRARY)])
     names = compile_expr(grammar.terminals["CHARACTER_NAME"].expr, leftmost_first=True)
     todo, found = [("", 0)], []
     while todo:

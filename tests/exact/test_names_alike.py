@@ -1,0 +1,132 @@
+"""Names behind which the same may follow: are masks what they say one by one, and do texts end in time?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable
+
+import pytest
+from accepting import BYTES
+
+import derivable as dv
+
+GRAMMAR = {
+    "scannerless": r"""
+start: "let " alias ("," alias)* ":" use ("," use)*
+alias: NAME
+use: qualifier "." field
+qualifier: NAME
+field: NAME
+NAME: /[a-cA-C]+/
+""",
+    "longest": r"""
+start: "let" alias ("," alias)* ":" use ("," use)*
+alias: NAME
+use: qualifier "." field
+qualifier: NAME
+field: NAME
+NAME: /[a-cA-C]+/
+%ignore " "
+""",
+}
+TOKENS = [*"let", " ", ",", ":", ".", *"abcABC", "ab", "ba", "abc", "cab", "let ", "let a", "a,b", "a,a", "A,a", "ab,"]
+TOKENS += [",a", ":a", "a:a", "b:b.", "b:b.a", "a.b", "a.a", "b.a,", "a.b,a", "a.b,b.a", "ab.c", ".a,", "c,", "bb"]
+TOKENS += ["ab,ab", "ab:ab.a", " a", "a ", " , ", "c.c", "cc,cc:cc.a"]
+VOCABULARY = dv.Vocabulary.from_bytes([*[token.encode() for token in TOKENS], None], eos=[len(TOKENS)])
+
+
+class Aliases(dv.Meaning):
+    """Aliases are told apart in any case, and used where they were given. Of `a` only one field is there."""
+
+    slots = ("alias", "qualifier", "field")
+    free = ("alias",)
+    longest = 16
+    growth = ()
+
+    def __init__(self, marks: bool) -> None:
+        self._marks = marks
+
+    def start(self) -> Hashable:
+        return ((), None)
+
+    def names(self, state: tuple[tuple[str, ...], str | None], slot: str) -> dv.Names:
+        given, used = state
+        if slot == "alias":
+            marked = (dv.Names((*given, "a"), ignore_case=True),) if self._marks else None
+            return dv.Names(given, ignore_case=True, others=True, marked=marked)
+        if slot == "qualifier":
+            return dv.Names(given, ignore_case=True)
+        return dv.Names(["b"] if used == "a" else ["a", "b", "c"])
+
+    def read(self, state: tuple[tuple[str, ...], str | None], slot: str, text: str) -> Hashable:
+        given, _ = state
+        if slot == "alias":
+            return ((*given, text.lower()), None)
+        return (given, text.lower() if slot == "qualifier" else None)
+
+    def missing(self, state: tuple[tuple[str, ...], str | None]) -> list[str] | None:
+        return [max(["", *state[0]], key=len)] if self._marks else None
+
+
+@pytest.mark.parametrize("policy", ["scannerless", "longest", "basic"])
+def test_masks_are_those_of_each_name(policy: dv.Lexing) -> None:
+    grammar = dv.Grammar.from_lark(GRAMMAR["scannerless" if policy == "scannerless" else "longest"], lexing=policy)
+    made = dv.compile(grammar.with_meaning(Aliases(marks=True)), VOCABULARY)
+    plain = dv.compile(grammar.with_meaning(Aliases(marks=False)), VOCABULARY)
+    alike = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        one, other = made.matcher(), plain.matcher()
+        for _ in range(12):
+            allowed = one.allowed_tokens().tolist()
+            assert allowed == other.allowed_tokens().tolist() == [t for t in range(VOCABULARY.size) if one.allows(t)]
+            alike += sum(TOKENS[t] in ("ab,", "c,", "b:b.") for t in allowed if t < len(TOKENS))
+            token = rng.choice(allowed)
+            one.advance(token)
+            other.advance(token)
+            if one.is_finished:
+                break
+    assert alike
+
+
+@pytest.mark.parametrize("policy", ["scannerless", "longest", "basic"])
+def test_texts_end_in_time(policy: dv.Lexing) -> None:
+    grammar = dv.Grammar.from_lark(GRAMMAR["scannerless" if policy == "scannerless" else "longest"], lexing=policy)
+    made = dv.compile(grammar.with_meaning(Aliases(marks=True)), VOCABULARY)
+    felt = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        most = rng.randrange(14, 40)
+        matcher, taken = made.matcher(max_tokens=most), 0
+        while not matcher.is_finished:
+            allowed = matcher.allowed_tokens().tolist()
+            assert allowed, (policy, seed, taken)
+            if not seed % 10:
+                assert allowed == [t for t in range(VOCABULARY.size) if matcher.allows(t)], (policy, seed, taken)
+            matcher.advance(rng.choice(allowed))
+            taken += 1
+        assert taken <= most
+        felt += taken > most - 6
+    assert felt
+
+
+WORDS = r"""
+start: "select" column
+column: NAME
+NAME: /(?!(?:from|select)(?![a-z]))[a-z]+/
+%ignore " "
+"""
+
+
+@pytest.mark.parametrize("slots", [(), ("column",)])
+def test_a_keyword_goes_on_as_a_name(slots: tuple[str, ...]) -> None:
+    class Any(dv.Meaning):
+        pass
+
+    Any.slots = slots
+    grammar = dv.Grammar.from_lark(WORDS)
+    constraint = dv.compile(grammar.with_meaning(Any()) if slots else grammar, BYTES)
+    matcher = constraint.matcher(max_tokens=40)
+    matcher.advance_bytes(b"select from")
+    assert not matcher.is_accepting
+    assert matcher.least_tokens == 2
