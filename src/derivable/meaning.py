@@ -118,7 +118,7 @@ class Meaning:
         longest: bytes of the shortest name that there will be in a slot, at most, or names of which it is one; by slot,
             or one for all. How many tokens complete a text is reckoned with it (`max_tokens`), and names are closer
             than bytes. Where `missing` says what is, there may be longer ones.
-        growth: texts that one name may add to what is `missing`, at most, beside the name itself.
+        growth: by slot, a text that a name there may add to what is `missing`, at most, beside the name itself.
 
     Example:
         A text that says nothing twice.
@@ -143,7 +143,7 @@ class Meaning:
     """
 
     slots: tuple[str, ...] = ()
-    growth: tuple[str, ...] = ()
+    growth: Mapping[str, str] = {}
     free: tuple[str, ...] = ()
     longest: int | Mapping[str, int | Collection[str]] = 64
 
@@ -247,8 +247,8 @@ class Numbered:
         found = self._asked("missing", "", at, at)
         return None if found is None else self._texts("missing", at, found)
 
-    def growth(self) -> list[bytes]:
-        return self._texts("growth", None, self._meaning.growth)
+    def growth(self, slot: int) -> list[bytes]:
+        return self._texts("growth", None, self._meaning.growth.get(self._slots[slot], ""))
 
     def _texts(self, what: str, state: object, found: Any) -> list[bytes]:
         texts = [found] if isinstance(found, str) else list(found) if isinstance(found, Iterable) else [found]

@@ -41,7 +41,6 @@ class Aliases(dv.Meaning):
     slots = ("alias", "qualifier", "field")
     free = ("alias",)
     longest = 16
-    growth = ()
 
     def __init__(self, marks: bool) -> None:
         self._marks = marks

@@ -43,7 +43,7 @@ void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known
         });
     for (size_t w = 0; w < whole.size(); w++) mask[w] = whole[w] & some[w];
     if (std::equal(whole.begin(), whole.end(), mask)) need = std::min(*need, left);  // what is reckoned is more than what suffices
-    if (is_by_names(parses)) last_ = {parses, left, std::vector<uint32_t>(mask, mask + whole.size())};
+    if (is_by_names(parses)) last_ = {parses, left, known, std::vector<uint32_t>(mask, mask + whole.size())};
     if (*need == kNone || runs_.bounds().may_refuse(parses)) return;  // elsewhere other tokens may be left
     if (needs_.size() > kMostKept) needs_.clear();
     if (std::optional<Witnesses::Key> key = witnesses_.key_of(parses)) needs_[std::move(*key)] = *need;
@@ -145,10 +145,11 @@ uint64_t BudgetMasks::fill_by_names(const Parses& parses, const std::vector<uint
 }
 
 bool BudgetMasks::allows(const Parses& parses, uint32_t token, uint64_t left, const Witness& known) {
-    if (last_.words.empty() || last_.left != left || last_.parses != parses) {
+    const bool is_last = last_.left == left && last_.parses == parses && last_.known.text == known.text && last_.known.at == known.at;
+    if (last_.words.empty() || !is_last) {
         std::vector<uint32_t> words(vocabulary_.words());
         fill(parses, left, known, words.data());
-        last_ = {parses, left, std::move(words)};
+        last_ = {parses, left, known, std::move(words)};
     }
     return last_.words[token >> 5] >> (token & 31) & 1;
 }

@@ -83,6 +83,7 @@ class BudgetMasks {
     struct Last {
         Parses parses;
         uint64_t left = 0;
+        Witness known;
         std::vector<uint32_t> words;
     };
     Last last_;                                                                 // by names

@@ -42,9 +42,9 @@ void Names::Tokens::add_to(std::vector<uint32_t>& words) const {
 }
 
 void Names::add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
-    const Inside& inside = this->inside(name, nodes);
-    inside.tokens->add_to(words);
-    for (const End& end : inside.ends) add_behind(end, name, words);
+    const std::shared_ptr<const Inside> inside = this->inside(name, nodes);
+    inside->tokens->add_to(words);
+    for (const End& end : inside->ends) add_behind(end, name, words);
 }
 
 void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words) {
@@ -57,27 +57,26 @@ void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>&
     std::vector<uint32_t> key{end.number};
     for (const Parse& t : parses)
         for (uint32_t word : {t.lex.index(), t.stack.index(), t.environment, t.slot}) key.push_back(word);
-    std::vector<Behind>& known = behind_[key];
-    for (const Behind& b : known)
-        if (engine_.slots.answers(meaning, b.asked)) return b.tokens.add_to(words);
-    Slots::Asked asked{meaning};
+    for (const std::shared_ptr<const Behind>& b : std::vector<std::shared_ptr<const Behind>>(behind_[key]))
+        if (engine_.slots.answers(meaning, b->asked)) return b->tokens.add_to(words);
     std::vector<uint32_t> tokens;
-    {
-        const Slots::Watch watch(engine_.slots, asked);
-        runs_.each_node_below(
-            parses, vocabulary_.trie, *end.nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
-            [&](uint32_t below, const Runs::Decoded&) {
-                const Trie& trie = vocabulary_.trie;
-                tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[below],
-                              trie.tokens.begin() + trie.token_begin[below + 1]);
-            });
-    }
+    const uint64_t num_reads = engine_.slots.num_reads();
+    const Trie& trie = vocabulary_.trie;
+    runs_.each_node_below(
+        parses, trie, *end.nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
+        [&](uint32_t below, const Runs::Decoded&) {
+            tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[below], trie.tokens.begin() + trie.token_begin[below + 1]);
+        });
     std::sort(tokens.begin(), tokens.end());
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    if (known.size() >= kMostVariants) known.clear();
-    known.push_back({std::move(asked), Tokens(std::move(tokens), vocabulary_.words())});
-    known.back().tokens.add_to(words);
+    // All that was asked of this state; where a name was read meanwhile, by whomever, something may have been asked of another one.
+    Slots::Asked asked{meaning, engine_.slots.begun(meaning), engine_.slots.num_reads() == num_reads};
+    const auto found = std::make_shared<const Behind>(Behind{std::move(asked), Tokens(std::move(tokens), vocabulary_.words())});
+    found->tokens.add_to(words);
     if (behind_.size() > kMostKnown) behind_.clear();
+    std::vector<std::shared_ptr<const Behind>>& known = behind_[std::move(key)];
+    if (known.size() >= kMostVariants) known.clear();
+    known.push_back(found);
 }
 
 std::vector<Parse> Names::behind(const Parse& name, const ByteSet& first) {
@@ -91,7 +90,8 @@ std::vector<Parse> Names::behind(const Parse& name, const ByteSet& first) {
     return all;
 }
 
-const Names::Inside& Names::inside(const Parse& name, const EmbeddedText::Nodes& nodes) {
+// SAFETY: what is returned stays, also if others clear the memo while this operation lets them go first.
+std::shared_ptr<const Names::Inside> Names::inside(const Parse& name, const EmbeddedText::Nodes& nodes) {
     std::vector<uint32_t> key{name.lex.index(), name.environment, name.slot};
     add_nodes(key, nodes);
     if (const auto known = inside_.find(key); known != inside_.end()) return known->second;
@@ -104,7 +104,7 @@ const Names::Inside& Names::inside(const Parse& name, const EmbeddedText::Nodes&
         for (const Text& end : ends) found->ends.push_back(end_of(name, end, {}));
     }
     if (inside_.size() > kMostKnown) inside_.clear(), behind_.clear(), any_.clear();
-    return inside_[std::move(key)] = std::move(*found);
+    return inside_[std::move(key)] = std::make_shared<const Inside>(std::move(*found));
 }
 
 Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes) {
@@ -119,7 +119,8 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
     NameSet& names = engine_.slots.names(name.slot);
     const std::optional<std::vector<std::string>> unlike = names.unlike(engine_.slots.node(name.slot));
     if (!unlike) return std::nullopt;
-    const AnyText& any = any_text(name, nodes);
+    const std::shared_ptr<const AnyText> kept = any_text(name, nodes);
+    const AnyText& any = *kept;
     const std::unordered_set<std::string> texts(unlike->begin(), unlike->end());
     std::vector<Text> apart;
     for (const std::string& text : texts) {
@@ -165,7 +166,7 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
     return found;
 }
 
-const Names::AnyText& Names::any_text(const Parse& name, const EmbeddedText::Nodes& nodes) {
+std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const EmbeddedText::Nodes& nodes) {
     constexpr size_t kMostSome = 4;
     std::vector<uint32_t> key{name.lex.index(), name.environment, engine_.slots.symbol(name.slot)};
     add_nodes(key, nodes);
@@ -198,14 +199,14 @@ const Names::AnyText& Names::any_text(const Parse& name, const EmbeddedText::Nod
         if (follows(t.text) || std::any_of(group.some.begin(), group.some.end(), follows)) found.alone.push_back(std::move(t));
         else group.nodes->push_back(t.node), group.first |= t.first;
     }
-    return any_[std::move(key)] = std::move(found);
+    return any_[std::move(key)] = std::make_shared<const AnyText>(std::move(found));
 }
 
 // PERF: an automaton of names that are no keywords has a state for each beginning of a keyword. By these ends were in hundreds of groups.
 LexState Names::alike(LexState lex, Symbol slot) {
     Lexer& lexer = engine_.access.lexer();
-    const auto [known, is_new] = alike_.try_emplace(pack(lex.index(), slot), lex);
-    if (!is_new) return known->second;
+    const uint64_t key = pack(lex.index(), slot);
+    if (const auto known = alike_.find(key); known != alike_.end()) return known->second;
     std::vector<uint32_t> owes{slot};  // to each kind of byte
     const std::vector<Lexer::Exit> exits = lexer.exits(lex);
     for (uint8_t byte : lexer.representative_bytes()) {
@@ -213,7 +214,7 @@ LexState Names::alike(LexState lex, Symbol slot) {
             if (is_of(e, slot)) owes.push_back(lexer.unsettled(e.obligations, byte).index());
         owes.push_back(~0u);
     }
-    return known->second = owing_.try_emplace(std::move(owes), lex).first->second;
+    return alike_[key] = owing_.try_emplace(std::move(owes), lex).first->second;
 }
 
 bool Names::is_of(const Lexer::Exit& exit, Symbol slot) const {

@@ -31,7 +31,7 @@ class Names {
     void add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words);
     // Only those that end in it.
     void add_inside(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
-        inside(name, nodes).tokens->add_to(words);
+        inside(name, nodes)->tokens->add_to(words);
     }
     // Where the name has ended: before the first byte of what follows, which is one of these.
     std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
@@ -92,9 +92,9 @@ class Names {
         Slots::Asked asked;
         Tokens tokens;
     };
-    const Inside& inside(const Parse& name, const EmbeddedText::Nodes& nodes);
+    std::shared_ptr<const Inside> inside(const Parse& name, const EmbeddedText::Nodes& nodes);
     std::optional<Inside> inside_any(const Parse& name, const EmbeddedText::Nodes& nodes);
-    const AnyText& any_text(const Parse& name, const EmbeddedText::Nodes& nodes);
+    std::shared_ptr<const AnyText> any_text(const Parse& name, const EmbeddedText::Nodes& nodes);
     // Below a node of the vocabulary, where the name is `text` further, at `at` of the names; null: of any.
     void walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
               std::vector<Text>& ends);
@@ -115,11 +115,11 @@ class Names {
     const Vocabulary& vocabulary_;
     template <class Value>
     using Memo = std::unordered_map<std::vector<uint32_t>, Value, WordsHash>;
-    Memo<Inside> inside_;
-    Memo<AnyText> any_;
+    Memo<std::shared_ptr<const Inside>> inside_;
+    Memo<std::shared_ptr<const AnyText>> any_;
     Memo<LexState> owing_;  // by what is owed behind it
     std::unordered_map<uint64_t, LexState> alike_;
-    Memo<std::vector<Behind>> behind_;
+    Memo<std::vector<std::shared_ptr<const Behind>>> behind_;
     uint32_t num_ends_ = 0;
 };
 

@@ -39,7 +39,7 @@ void Slack::find_per_token() {
         if (growth >= kNoCost || rest_ >= kNone / 4) return;
         uint64_t more = separated_ * tokens_of(growth) + kLexeme + inner_;
         if (engine_.environments.tallies.opens(s)) more += per_object_;
-        if (engine_.terminals.is_slot(s)) more += this->growth() + kName;
+        if (engine_.terminals.is_slot(s)) more += written(engine_.slots.growth(s)) + kName;
         for (int b = 0; b < 256; b++)
             if (outline.first[uint8_t(b)]) begins_[size_t(b)] = std::max(begins_[size_t(b)], more);
         terminals.push_back(terminal);
@@ -78,8 +78,6 @@ uint64_t Slack::written(const Slots::Texts& texts) {
     return all;
 }
 
-uint64_t Slack::growth() { return written(engine_.slots.growth()); }
-
 // A name that is in progress, or was not read yet, adds what names may, and itself.
 uint64_t Slack::of_meaning(const Parse& t) {
     if (!engine_.slots.active() || t.meaning == Meaning::kNone) return 0;
@@ -88,7 +86,8 @@ uint64_t Slack::of_meaning(const Parse& t) {
     if (!missing) return kNone;
     if (t.slot != Slots::kNone) names.push_back(t.slot);
     uint64_t all = written(*missing);
-    for (Slots::Place name : names) all += growth() + ways_.fewest_tokens().of(engine_.slots.text(name)) + kName;
+    for (Slots::Place name : names)
+        all += written(engine_.slots.growth(engine_.slots.symbol(name))) + ways_.fewest_tokens().of(engine_.slots.text(name)) + kName;
     return all;
 }
 
@@ -155,9 +154,14 @@ void Slack::each_behind(const Parse& t, Visit visit) {
         }
 }
 
+// The rest of some name takes no more than all of it. Where any text may stand one more token is enough, a quotation mark.
+uint64_t Slack::rest_of_name(Slots::Place name) {
+    if (engine_.slots.names(name).unlike(engine_.slots.node(name))) return 1;
+    return tokens_of(ways_.symbols()[engine_.slots.symbol(name)]);
+}
+
 // Tokens that complete the lexeme in progress.
 uint64_t Slack::rest_of(LexState single) {
-    if (single == kNoState) return rest_;
     if (const uint32_t* known = rests_.find(single.index())) return *known;
     engine_.access.take();
     const std::optional<std::string> text = ways_.texts().shortest(single);
@@ -177,7 +181,8 @@ uint64_t Slack::least(const Parses& parses) {
             if (cost < kNoCost) least = std::min(least, rest + of_stack(cost, after.environment) + asked + end_);
         };
         if (t.slot == Slots::kNone && engine_.access.lexer().is_fresh(t.lex)) look({t.stack, t.environment}, 0);
-        each_behind(t, [&](const After& after, LexState single) { look(after, rest_of(single)); });
+        each_behind(t,
+                    [&](const After& after, LexState single) { look(after, single == kNoState ? rest_of_name(t.slot) : rest_of(single)); });
     }
     return least;
 }

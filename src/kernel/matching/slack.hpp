@@ -43,10 +43,10 @@ class Slack {
     // Of an inner text that begins, all in all.
     uint64_t most_of_inner(const LeftCorners& corners) const;
     uint64_t of_stack(Cost cost, Environment environment) const;
-    uint64_t growth();
     template <class Visit>
     void each_behind(const Parse& t, Visit visit);
     uint64_t rest_of(LexState single);
+    uint64_t rest_of_name(Slots::Place name);
     uint64_t written(const Slots::Texts& texts);
 
     const Engine engine_;
@@ -61,10 +61,10 @@ class Slack {
     uint64_t per_object_ = 0;      // what an open object may still ask for, beside what its rules do
     uint64_t rest_ = 0;            // of a lexeme in progress
     uint64_t inner_ = 0;           // of an inner text that begins
-    const uint64_t end_ = engine_.environments.indentations.active() ? 8
-                          : engine_.slots.active()                   ? 4
-                                                                     : 2;  // the end, what stands before the next lexeme, columns
-    FlatMap<uint32_t> rests_;                                              // of lexemes in progress, by state
+    const uint64_t end_ = engine_.environments.indentations.active() || engine_.slots.active()
+                              ? 8
+                              : 4;  // the end, what stands before the next lexeme, columns
+    FlatMap<uint32_t> rests_;       // of lexemes in progress, by state
 };
 
 }  // namespace derivable

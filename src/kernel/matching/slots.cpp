@@ -26,10 +26,15 @@ Slots::Place Slots::intern(At at) {
 
 Slots::Place Slots::begin(Meaning::State state, Symbol slot) {
     if (state == Meaning::kNone) return kNone;
-    const Place place = names_of(settled(state), slot);
-    if (watched_ && watched_->state == state) watched_->begun.emplace_back(slot, place);
-    else if (watched_) watched_->is_all = false;
-    return place;
+    return names_of(settled(state), slot);
+}
+
+std::vector<std::pair<Symbol, Slots::Place>> Slots::begun(Meaning::State state) const {
+    std::vector<std::pair<Symbol, Place>> found;
+    if (state & kOwed) state = owed_[state & ~kOwed].state;  // none: nothing was asked of it
+    for (Symbol slot : symbols_)
+        if (const Place* known = begun_.find(pack(state, slot))) found.emplace_back(slot, *known);
+    return found;
 }
 
 bool Slots::answers(Meaning::State state, const Asked& asked) {
@@ -59,7 +64,7 @@ Slots::Place Slots::further(Place place, std::string_view text, NameSet::Node no
 }
 
 Meaning::State Slots::read(Meaning::State state, Place name) {
-    if (watched_) watched_->is_all = false;
+    num_reads_++;
     if (!is_free_[places_[name].slot]) return read_now(settled(state), name);
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;

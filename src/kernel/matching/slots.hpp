@@ -52,7 +52,7 @@ class Meaning {
     // Texts that may have to be written, beside what the grammar asks for, until it lets the text end; none: that is not known. And what one name may add
     // to them, beside itself.
     virtual std::optional<std::vector<std::string>> missing(State state) = 0;
-    virtual std::vector<std::string> growth() = 0;
+    virtual std::vector<std::string> growth(Symbol slot) = 0;
     // Bytes of the shortest name that there may be, and the names that it may be, if they are known.
     virtual std::pair<uint32_t, std::vector<std::string>> longest(Symbol slot) = 0;
     // A state as bytes, and the state of bytes that somebody else may have written.
@@ -102,30 +102,24 @@ class Slots {
     const Texts* missing(Meaning::State state);
     // Behind names that were not read yet: where the first of them stands, and these.
     Meaning::State before_owed(Meaning::State state, std::vector<Place>& names) const;
-    const Texts& growth() {
-        if (!growth_) growth_ = meaning_->growth();
-        return *growth_;
+    const Texts& growth(Symbol slot) {
+        auto known = growth_.find(slot);
+        if (known == growth_.end()) known = growth_.emplace(slot, meaning_->growth(slot)).first;
+        return known->second;
     }
     std::string written(Meaning::State state) { return meaning_->written(settled(state)); }
     Meaning::State restored(std::string_view bytes) { return meaning_->restored(bytes); }
     const std::string& text(Place place) const { return places_[place].text; }
 
-    // What was asked of one state, while somebody watches: the names that there are. `is_all`: nothing else was.
+    // What is known of a state: the names that there are in some slots. `is_all`: nothing else was asked.
     struct Asked {
         Meaning::State state;
         std::vector<std::pair<Symbol, Place>> begun;
         bool is_all = true;
     };
-    class Watch {
-      public:
-        Watch(Slots& slots, Asked& asked) : slots_(slots) { slots.watched_ = &asked; }
-        ~Watch() { slots_.watched_ = nullptr; }
-        Watch(const Watch&) = delete;
-        Watch& operator=(const Watch&) = delete;
-
-      private:
-        Slots& slots_;
-    };
+    std::vector<std::pair<Symbol, Place>> begun(Meaning::State state) const;
+    // How often names were read so far.
+    uint64_t num_reads() const { return num_reads_; }
     // The same names are there in this state, or it is that one.
     bool answers(Meaning::State state, const Asked& asked);
 
@@ -164,9 +158,9 @@ class Slots {
     FlatMap<Meaning::State> read_;  // by state and place
     FlatMap<char> may_end_;
     std::unordered_map<Meaning::State, std::optional<Texts>> missing_;
-    std::optional<Texts> growth_;
+    std::unordered_map<Symbol, Texts> growth_;
     std::vector<char> is_free_;  // by symbol
-    Asked* watched_ = nullptr;
+    uint64_t num_reads_ = 0;
     struct Owed {
         Meaning::State before;
         Place name;

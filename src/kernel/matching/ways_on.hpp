@@ -49,8 +49,6 @@ class WaysOn {
     StackCosts& stacks() { return stacks_; }
     LexemeTexts& texts() { return engine_.spanner.rests().texts(); }
     const FewestTokens& fewest_tokens() { return engine_.spanner.rests().fewest_tokens(); }
-    // Ignored lexemes to stand between two others.
-    const std::vector<Units>& separators() const { return separators_; }
     // Bytes that one of the text takes, at most, where it is encoded.
     size_t longest_spelling() const { return longest_spelling_; }
 
@@ -73,7 +71,7 @@ class WaysOn {
     const SymbolCosts symbols_;
     StackCosts stacks_;
     std::unordered_map<uint32_t, Cost> keys_;  // by mark: of a member with that key, the least
-    std::vector<Units> separators_;
+    std::vector<Units> separators_;            // ignored lexemes to stand between two others
 };
 
 }  // namespace derivable

@@ -191,16 +191,18 @@ bool WitnessSearch::end_by_meaning(const Step& step) {
     if (!missing || missing->empty()) return false;
     const Units text = WitnessText::units_of(missing->front());
     Parses parses = step.parses;
+    const auto is_read = [&](const Parse& t) {
+        return t.slot != Slots::kNone ||
+               std::none_of(step.parses.begin(), step.parses.end(), [&](const Parse& before) { return before.meaning == t.meaning; });
+    };
     const auto try_behind = [&](const Units& separator) {
         units_.resize(step.length), keys_.resize(step.length + 1);
         parses = step.parses;
         if (!follow(separator, parses) || (!rest_ && !follow(text, parses))) return false;
-        return rest_ || std::any_of(parses.begin(), parses.end(),
-                                    [&](const Parse& t) { return t.slot != Slots::kNone || t.meaning != step.boundary.meaning; });
+        return rest_ || std::any_of(parses.begin(), parses.end(), is_read);
     };
     // In a comment up to the end of the line nothing of it would be read.
-    const std::vector<Units>& separators = ways_.separators();
-    if (!try_behind({}) && std::none_of(separators.begin(), separators.end(), try_behind)) return false;
+    if (!try_behind({}) && !try_behind(WitnessText::units_of("\n"))) return false;
     if (rest_) return true;
     for (const Start& start : starts(parses, 1)) {
         const size_t length = units_.size();

@@ -184,8 +184,8 @@ class PyMeaning final : public Meaning {
     std::optional<std::vector<std::string>> missing(State state) override {
         return asked([&] { return texts(source_.attr("missing")(state)); });
     }
-    std::vector<std::string> growth() override {
-        return asked([&] { return texts(source_.attr("growth")()).value(); });
+    std::vector<std::string> growth(Symbol slot) override {
+        return asked([&] { return texts(source_.attr("growth")(slot)).value(); });
     }
     std::string written(State state) override {
         return asked([&] {

@@ -53,6 +53,8 @@ SLOTS = (
 )
 """Rules of the grammar."""
 
+_ASKING = ("column", "exported_column", "qualifier", "star", "exported_star")
+"""Behind these there must be a table that has it."""
 _GIVEN = ("cte_name", "cte_column", "source_alias", "column_alias", "exported_alias", "computed_alias")
 _SHORT = "t1"
 """A name that is given, where a few are taken."""
@@ -90,7 +92,8 @@ class SqlMeaning(Lookup, Meaning):
         self._collations = Names(collations, ignore_case=True)
         self._parameters = _ANY if parameters is None else Names(parameters)
         self.slots = self.free = tuple(slots)
-        self.growth = (f", {max(map(self._spelled_one, self._tables), key=len)} AS ",)
+        table = max(map(self._spelled_one, self._tables), key=len)
+        self.growth = dict.fromkeys(_ASKING, f", {table} AS ")
         self.longest = {slot: self._longest_in(slot) for slot in self.slots}
 
     def __repr__(self) -> str:
