@@ -132,6 +132,16 @@ class Walker:
         ends = (self._ended(matcher.fork(), rng, written) for _ in range(self.ATTEMPTS))
         return next((text.decode("utf-8", "replace") for text in ends if text is not None), None)
 
+    def walk_within(self, seed: int, most: int) -> str:
+        """A text of random tokens, as many as a budget has."""
+        rng, written = random.Random(seed), b""
+        matcher = self.constraint.matcher(max_tokens=most)
+        while not matcher.is_finished:
+            written += self._step(matcher, self._any, rng, written)
+            most -= 1
+        assert most >= 0, written
+        return written.decode("utf-8", "replace")
+
     def _ended(self, matcher: dv.Matcher, rng: random.Random, written: bytes) -> bytes | None:
         for _ in range(self.MOST):
             if matcher.is_accepting:
@@ -168,6 +178,15 @@ class Walker:
         return int(rng.choice(next((some for some in (*near, short) if len(some) and rng.random() < 0.9), allowed)))
 
 
+def check_budgets(walker: Walker, seeds: range) -> None:
+    """Every text ends in time, and what it names is there."""
+    with closing(database(SHOP)) as connection:
+        for seed in seeds:
+            text = walker.walk_within(seed, 30 + seed % 60)
+            error = refusal(connection, text)
+            assert not about_a_name(error), (seed, error, text)
+
+
 def check_walks(walker: Walker, seeds: range) -> None:
     complete = 0
     with closing(database(SHOP)) as connection:
@@ -183,6 +202,30 @@ def check_walks(walker: Walker, seeds: range) -> None:
 @needs_weights
 def test_walks_name_what_is_there() -> None:
     check_walks(Walker(dv.Vocabulary.from_tokenizer_json(tokenizer_path())), range(WALKS))
+
+
+@needs_weights
+def test_walks_within_budgets_end() -> None:
+    check_budgets(Walker(dv.Vocabulary.from_tokenizer_json(tokenizer_path())), range(WALKS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("begin", range(0, 1_000, 200))
+def test_walks_with_a_real_vocabulary_within_budgets_end(real_walker: Walker, begin: int) -> None:
+    check_budgets(real_walker, range(begin, begin + 200))
+
+
+@needs_weights
+def test_an_alias_takes_what_is_missing_once() -> None:
+    """A text that brings the missing table is not written into a comment first."""
+    vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
+    constraint = dv.compile(dv.Grammar.builtin("sql", database=SHOP), vocabulary)
+    least = []
+    for text in (b"SELECT p.name AS ", b"SELECT p.name AS"):
+        matcher = constraint.matcher(max_tokens=400)
+        matcher.advance_bytes(text)
+        least.append(matcher.least_tokens)
+    assert least[1] <= least[0] + 1
 
 
 @pytest.fixture(scope="module")
