@@ -371,6 +371,7 @@ class Grammar(Combining):
         Raises:
             GrammarError: there is none of that name or version (the message lists them); the database has no table,
                 or nothing may be named; or as for `from_lark`.
+            ArgumentError: `database` is none of these, or a verb, table or column is not known.
 
         Example:
             >>> Grammar.builtin("sql", extend="%override start: select").lexing

@@ -10,25 +10,15 @@ from accepting import BYTES
 
 import derivable as dv
 
-GRAMMAR = {
-    "scannerless": r"""
+SCANNERLESS = r"""
 start: "let " alias ("," alias)* ":" use ("," use)*
 alias: NAME
 use: qualifier "." field
 qualifier: NAME
 field: NAME
 NAME: /[a-cA-C]+/
-""",
-    "longest": r"""
-start: "let" alias ("," alias)* ":" use ("," use)*
-alias: NAME
-use: qualifier "." field
-qualifier: NAME
-field: NAME
-NAME: /[a-cA-C]+/
-%ignore " "
-""",
-}
+"""
+GRAMMAR = {"scannerless": SCANNERLESS, "longest": SCANNERLESS.replace('"let "', '"let"') + '%ignore " "\n'}
 TOKENS = [*"let", " ", ",", ":", ".", *"abcABC", "ab", "ba", "abc", "cab", "let ", "let a", "a,b", "a,a", "A,a", "ab,"]
 TOKENS += [",a", ":a", "a:a", "b:b.", "b:b.a", "a.b", "a.a", "b.a,", "a.b,a", "a.b,b.a", "ab.c", ".a,", "c,", "bb"]
 TOKENS += ["ab,ab", "ab:ab.a", " a", "a ", " , ", "c.c", "cc,cc:cc.a"]
@@ -86,6 +76,33 @@ def test_masks_are_those_of_each_name(policy: dv.Lexing) -> None:
             if one.is_finished:
                 break
     assert alike
+
+
+class Capitals(dv.Meaning):
+    """Of `AB` only one field is there, and of `ab` all."""
+
+    slots = ("alias", "field")
+    free = ("alias",)
+
+    def __init__(self, marks: bool) -> None:
+        self._marks = marks
+
+    def names(self, state: str, slot: str) -> dv.Names:
+        if slot == "alias":
+            return dv.Names((), others=True, marked=(dv.Names(["AB", "CAB"]),) if self._marks else None)
+        return dv.Names(["b"] if state in ("AB", "CAB") else ["a", "b", "c"])
+
+    def read(self, state: str, slot: str, text: str) -> Hashable:
+        return text if slot == "alias" else state
+
+
+def test_marked_names_are_told_apart_by_case() -> None:
+    grammar = dv.Grammar.from_lark('start: alias "." field\nalias: NAME\nfield: NAME\nNAME: /[a-cA-C]+/\n%ignore " "\n')
+    tokens = ["AB.a", "AB.b", "ab.a", "CAB.a", "CAB.b", "Ab.a", "b", None]
+    vocabulary = dv.Vocabulary.from_bytes([None if token is None else token.encode() for token in tokens], eos=[7])
+    for marks in (True, False):
+        matcher = dv.compile(grammar.with_meaning(Capitals(marks)), vocabulary).matcher()
+        assert [tokens[t] for t in matcher.allowed_tokens().tolist()] == ["AB.b", "ab.a", "CAB.b", "Ab.a", "b"]
 
 
 @pytest.mark.parametrize("policy", ["scannerless", "longest", "basic"])

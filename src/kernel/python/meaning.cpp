@@ -123,7 +123,10 @@ class OtherNames final : public NameSet {
         constexpr size_t kMost = size_t(1) << 16;
         if (!marked_) return std::nullopt;
         const Node marked = nodes_[node].second;
-        return marked == kNowhere ? std::vector<std::string>() : marked_->rests(marked, kMost);
+        if (marked == kNowhere) return std::vector<std::string>();
+        std::vector<std::string> rests = marked_->rests(marked, kMost);
+        if (rests.size() == kMost) return std::nullopt;  // and perhaps more
+        return rests;
     }
     std::vector<std::string> rests(Node, size_t) override { return {}; }
 

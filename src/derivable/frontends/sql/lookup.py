@@ -10,13 +10,13 @@ from typing import NamedTuple
 from ...meaning import Names
 from .scopes import Scope, Source, fits, fitting, folded, texts_in
 
-__all__ = ["Lookup", "State"]
+__all__ = ["BEFORE_SOURCES", "Lookup", "State"]
 
 State = tuple[Scope, ...]
 """The query that is being written, behind those around it."""
 
 _PLAIN_NAME = re.compile(r"[A-Z_a-z][$0-9A-Z_a-z]*", re.ASCII)
-_BEFORE_SOURCES = ("columns", "from")
+BEFORE_SOURCES = ("columns", "from")
 """Clauses in which a query may get tables yet."""
 _BEHIND_RESULTS = ("where", "group", "having", "order")
 """Clauses in which names of results may be used."""
@@ -98,7 +98,7 @@ class Lookup:
         """Columns of queries around that are meant where no table of this one has them."""
         found: set[str] = set()
         for scope in self._around(state):
-            if scope.phase in _BEFORE_SOURCES:
+            if scope.phase in BEFORE_SOURCES:
                 break  # its tables are not known yet
             counts = scope.visible()
             found |= {column for column, n in counts.items() if n == 1 and column not in found}
@@ -112,7 +112,7 @@ class Lookup:
         There is one where all tables of this query are known, and of those between.
         """
         for i in range(len(state) - 1, 0, -1):
-            if not self._sees_around(state, i) or state[i].phase in _BEFORE_SOURCES:
+            if not self._sees_around(state, i) or state[i].phase in BEFORE_SOURCES:
                 return None
             if state[i - 1].phase == "columns":
                 return i - 1
@@ -167,7 +167,7 @@ class Lookup:
 
     def _is_complete(self, state: State) -> bool:
         scope = state[-1].settled()
-        if scope.phase not in _BEFORE_SOURCES:
+        if scope.phase not in BEFORE_SOURCES:
             return True
         if scope.owed or (scope.star and not scope.sources):
             return False
@@ -217,7 +217,7 @@ class Lookup:
         """A column is used without a table's name."""
         *around, scope = state
         scope = scope.settled()
-        if scope.phase in _BEFORE_SOURCES:
+        if scope.phase in BEFORE_SOURCES:
             return (*around, scope._replace(needed=scope.needed | {name}))
         asked = self._asked(state)
         is_here = name in scope.visible() or (scope.phase in _BEHIND_RESULTS and name in scope.result_names())

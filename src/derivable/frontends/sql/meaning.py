@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from ...meaning import Meaning, Names
-from .lookup import Lookup, State
+from .lookup import BEFORE_SOURCES, Lookup, State
 from .scopes import Scope, folded, plain, scopes_of
 
 __all__ = ["SLOTS", "SqlMeaning"]
@@ -252,7 +252,7 @@ class SqlMeaning(Lookup, Meaning):
         found = []
         for depth in range(len(state), 0, -1):
             around, scope = state[: depth - 1], self._with_any_column(state[:depth]).settled()
-            if scope.phase in ("columns", "from"):
+            if scope.phase in BEFORE_SOURCES:
                 found.append(self._missing_sources(around, scope))
         return found
 

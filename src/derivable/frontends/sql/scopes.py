@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["Scope", "Source", "Tables", "fits", "fitting", "folded", "plain", "scopes_of", "texts_in"]
-
-Tables = Mapping[str, tuple[str, ...]]
-"""The columns of tables, by name."""
+__all__ = ["Scope", "Source", "fits", "fitting", "folded", "plain", "scopes_of", "texts_in"]
 
 _MOST_STEPS = 500
 """Of a search for tables that have all columns. A query that needs more is not offered."""
