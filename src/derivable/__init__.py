@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .decoding.template import Template
     from .decoding.trace import Trace
     from .frontends.languages import Language
+    from .frontends.python_names.modules import PythonNames
     from .mask_table import MaskTable, apply_mask_ids, fill_mask_ids
     from .speculator import Speculator
     from .values.partial import MISSING, Partial
@@ -85,6 +86,7 @@ __all__ = [
     "ModelError",
     "Names",
     "Partial",
+    "PythonNames",
     "RollbackError",
     "Speculator",
     "Stream",
@@ -114,6 +116,7 @@ _LATER = {
     "Compiler": "compiler",
     "Generation": "decoding.generate",
     "Language": "frontends.languages",
+    "PythonNames": "frontends.python_names.modules",
     "MISSING": "values.partial",
     "MaskTable": "mask_table",
     "Partial": "values.partial",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .combining import Combining, check_relax
 from .limits import Limits
@@ -15,6 +15,9 @@ from .rules import MOST_TOKENS, Indentation, Lexing, Rules, SpecialTokens, Termi
 from .support.arguments import instance, integer, items, texts
 from .support.caches import remembered, text_of
 from .values.reader import Reader
+
+if TYPE_CHECKING:
+    from .frontends.python_names.modules import PythonNames
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
@@ -351,6 +354,7 @@ class Grammar(Combining):
         tables: Collection[str] | None = None,
         columns_denied: Collection[str] | None = None,
         parameters: Collection[str] | None = None,
+        names: PythonNames | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Grammar:
         """A grammar that comes with the library; `docs/library.md` describes each. Cost: 20 to 150 ms (Python), once.
@@ -366,6 +370,7 @@ class Grammar(Combining):
             tables: those of the database that may be named; by default all.
             columns_denied: columns that may not, as `"table.column"`.
             parameters: names of parameters, which are written `:name`; by default any parameter may stand.
+            names: for `"python"`: names that may be used are there (`docs/python_names.md`).
             limits: bounds on the text of the grammar and `extend` together.
 
         Raises:
@@ -389,6 +394,10 @@ class Grammar(Combining):
             from .frontends.sql.grammar import sql_for
 
             return Grammar.of(sql_for(name, database, **role, extend=extend, limits=limits))
+        if names is not None:
+            from .frontends.python_names.grammar import python_for
+
+            return Grammar.of(python_for(name, names, version, extend, limits))
         if extend:
             key = ("builtin", name, version, extend, limits)
             return _remembered(key, lambda: extended_grammar(name, version, extend, limits))

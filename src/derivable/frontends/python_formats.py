@@ -243,8 +243,8 @@ class _Formats:
         self.opening: dict[str, None] = {}
         self.closing: dict[str, None] = {}
         self.one_line: dict[str, None] = {}
-        self.field = _reachable({**python.rules, "_strings": EMPTY}, "_field")
-        """What stands in a field, but for strings."""
+        self.field = _with_strings(_reachable({**python.rules, "_strings": EMPTY}, "_field"))
+        """Rules of what stands in a field in which strings may stand; the others are the same everywhere."""
 
     def formats(self, place: _Place) -> Expr:
         """The format strings with fields that may stand at a place."""
@@ -389,6 +389,14 @@ def _reachable(rules: Mapping[str, Expr], start: str) -> dict[str, Expr]:
             found[name] = rules[name]
             todo += [ref.name for ref in refs(rules[name])]
     return found
+
+
+def _with_strings(rules: Mapping[str, Expr]) -> dict[str, Expr]:
+    """The rules that lead to strings."""
+    found = {"_strings"}
+    while more := {name for name, expr in rules.items() if any(ref.name in found for ref in refs(expr))} - found:
+        found |= more
+    return {name: expr for name, expr in rules.items() if name in found}
 
 
 def _none_of(chars: str) -> Chars:

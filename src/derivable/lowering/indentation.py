@@ -88,6 +88,7 @@ def lower_indentation(
     nonterminals: list[str],
     start: int,
     limits: Limits,
+    slots: Mapping[str, tuple[str, str]],
 ) -> tuple[LoweredIndentation | None, int]:
     """What the kernel takes, once the grammar is known to keep the rules, and the start symbol.
 
@@ -99,6 +100,7 @@ def lower_indentation(
         nonterminals: by number.
         start: a symbol.
         limits: bounds what is added.
+        slots: terminal and slot of each terminal that is another one in a slot (`with_slots`).
 
     Raises:
         GrammarError: a rule is broken.
@@ -109,8 +111,10 @@ def lower_indentation(
         return None, start
     productions = list(_unpacked(flat, len(dfas)))
     newline, indent, dedent = (symbols[name] for name in (indentation.newline, indentation.indent, indentation.dedent))
-    opening = [symbols[first] for first, _ in indentation.brackets]
-    closing = [symbols[second] for _, second in indentation.brackets]
+    opening, closing = (
+        [symbols[name] for pair in indentation.brackets for name in _in_slots(pair[side], slots) if name in symbols]
+        for side in (0, 1)
+    )
     names = {symbol: name for name, symbol in symbols.items()}
     spec = (
         newline,
@@ -131,13 +135,17 @@ def lower_indentation(
             raise _refused(grammar, f"the terminal {name!r} has a pattern, but columns bring it, not text")
     special = {newline, indent, dedent}
     touches = _reaching(productions, special)
-    for _, *body in productions:
+    opens, closes = (_alone(productions, {*brackets}) for brackets in (opening, closing))
+    for head, *body in productions:
+        if head in opens or head in closes:
+            continue
         blocks = depth = 0
         for symbol in body:
             blocks += (symbol == indent) - (symbol == dedent)
-            depth += (symbol in opening) - (symbol in closing)
+            depth += (symbol in opens) - (symbol in closes)
             if blocks < 0 or depth < 0:
-                raise _refused(grammar, f"a production has {names[symbol]!r} without the terminal that it closes")
+                known = names.get(symbol, "a bracket")
+                raise _refused(grammar, f"a production has {known!r} without the terminal that it closes")
             if depth and symbol in touches:
                 pairs = ", ".join(f"{first} and {second}" for first, second in indentation.brackets)
                 raise _refused(
@@ -180,6 +188,18 @@ def _unpacked(flat: Sequence[int], terminals: int) -> Iterator[list[int]]:
 
 
 _BLOCKS = "Write blocks as `_NEWLINE _INDENT statement+ _DEDENT`; a statement ends with `_NEWLINE` or a block."
+
+
+def _in_slots(terminal: str, slots: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """The terminal, and what it is in slots."""
+    yield terminal
+    yield from (name for name, (base, _) in slots.items() if base == terminal and name != base)
+
+
+def _alone(productions: Sequence[Sequence[int]], brackets: set[int]) -> set[int]:
+    """Brackets, and the rules that are one of them: slots may be such rules."""
+    others = {head for head, *body in productions if len(body) != 1 or body[0] not in brackets}
+    return brackets | {head for head, *_ in productions if head not in others}
 
 
 def _refused(grammar: Rules, problem: str, hint: str = _BLOCKS) -> GrammarError:

@@ -188,7 +188,7 @@ class _Lowering:
     def _indentation(self, automata: list[Recognizer], start: int) -> tuple[LoweredIndentation | None, int]:
         symbols = {name: symbol for name, symbol in self.terminals.items() if isinstance(name, str)}
         return lower_indentation(
-            self.grammar, symbols, automata, self.productions, self.nonterminal_names, start, self.limits
+            self.grammar, symbols, automata, self.productions, self.nonterminal_names, start, self.limits, self.slots
         )
 
     # -- symbols ------------------------------------------------------------------------------------------------

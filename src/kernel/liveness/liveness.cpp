@@ -113,7 +113,7 @@ bool Liveness::always_alive(LexState s) {
         }
         for (const Lexer::Exit& e : lexer_.exits(todo[i])) {
             // A newline lexeme competes also where the parser has no use for it.
-            result = result || spelling_.each_landing(e, todo[i], [&](const Landing& l) {
+            result = result || spelling_.each_landing(e, [&](const Landing& l) {
                 return (newline_ == kEnd || l.terminal != newline_) && always_alive_after(l, where);
             });
         }
@@ -167,9 +167,9 @@ Regions::Set Liveness::regions_of(LexState s) {
     const Regions& regions = found->regions();
     Regions::Set out = regions.all();
     for (LexState single : lexer_.singles(lexer_.members(s))) {
-        const Symbol t = spelling_.symbol_of(lexer_.terminal_of(single));
-        for (uint32_t r = 0; t != 0 && r < regions.size(); r++)
-            if (!regions.acceptable(r).has(t)) out &= ~(Regions::Set(1) << r);
+        const TerminalId terminal = lexer_.terminal_of(single);
+        for (uint32_t r = 0; spelling_.symbol_of(terminal) != 0 && r < regions.size(); r++)
+            if (!spelling_.any_symbol(terminal, [&](Symbol t) { return regions.acceptable(r).has(t); })) out &= ~(Regions::Set(1) << r);
     }
     return out;
 }

@@ -53,8 +53,8 @@ class Liveness {
     // As Spelling::archive(), with the states whose lexemes can always be completed.
     void archive(Archive& a);
     void set_indentation(const IndentationSpec& indentation);
-    // The terminals have the same texts, and what one of them wins, while both compete, is won by both. Before all else.
-    void add_family(Symbol member, Symbol head) { spelling_.add_family(member, head); }
+    // Symbols that are another one to the lexer: what one of them wins, all win. Before all else.
+    void set_alike(const std::vector<std::pair<Symbol, Symbol>>& alike) { spelling_.set_alike(alike); }
     // Stack nodes are about to be freed.
     void forget_stacks();
     // LR states and sets of terminals are about to be numbered anew, after forget_stacks().

@@ -54,15 +54,14 @@ bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const Stat
     auto kept = [&](LexState x) {
         const Lexer::Singles members = lexer_.singles(lexer_.members(x));
         return std::any_of(members.begin(), members.end(), [&](LexState single) {
-            const Symbol t = symbol(lexer_.terminal_of(single));
-            return keep(ignored_[t] ? 0 : t);
+            return any_symbol(lexer_.terminal_of(single), [&](Symbol t) { return keep(ignored_[t] ? 0 : t); });
         });
     };
     std::vector<LexState> work{s};
     for (size_t i = 0; i < work.size(); i++) {
         for (const Lexer::Exit& e : lexer_.exits(work[i])) {
             derivable::work(10);
-            if (each_landing(e, work[i], visit)) return true;
+            if (each_landing(e, visit)) return true;
         }
         for (LexState next : successors(work[i])) {
             count_step();

@@ -13,11 +13,13 @@
 // *safe* if every terminal that may follow the last one can be spelled, leading to a safe pair again.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "lexing/lexer.hpp"
@@ -48,29 +50,27 @@ class Spelling {
         bool operator<(const Landing& o) const { return terminal != o.terminal ? terminal < o.terminal : obligations < o.obligations; }
         bool operator==(const Landing& o) const { return terminal == o.terminal && obligations == o.obligations; }
     };
-    Landing landing(const Lexer::Exit& e) const {
-        const Symbol s = symbol(e.terminal);
-        return {ignored_[s] ? 0 : s, e.obligations};
-    }
-    // Of all terminals that win with it: those of its family that compete in this state.
+    // Of all symbols of its terminal. Which of them are acceptable the stack tells.
     template <class Visit>
-    bool each_landing(const Lexer::Exit& e, LexState state, Visit visit) {
-        if (visit(landing(e))) return true;
-        const Symbol s = symbol(e.terminal);
-        if (families_.empty() || families_[s] == kEnd) return false;
-        for (LexState single : lexer_.singles(lexer_.members(state))) {
-            const Symbol other = symbol(lexer_.terminal_of(single));
-            if (other != s && families_[other] == families_[s] && visit(Landing{ignored_[other] ? 0 : other, e.obligations})) return true;
-        }
-        return false;
+    bool each_landing(const Lexer::Exit& e, Visit visit) {
+        return any_symbol(e.terminal, [&](Symbol s) { return visit(Landing{ignored_[s] ? 0 : s, e.obligations}); });
     }
-    bool wins(Symbol t, const Lexer::Exit& e) const {
-        const Symbol s = symbol(e.terminal);
-        return s == t || (!families_.empty() && families_[t] != kEnd && families_[t] == families_[s]);
+    bool wins(Symbol t, const Lexer::Exit& e) const { return to_lexer_[t] == e.terminal; }
+    // Some symbols are another one to the lexer.
+    void set_alike(const std::vector<std::pair<Symbol, Symbol>>& alike) {
+        symbols_.assign(to_lexer_.size(), {});
+        std::vector<char> is_other(to_lexer_.size(), 0);
+        for (const auto& [symbol, base] : alike) is_other[symbol] = symbol != base;
+        for (const bool others : {false, true})
+            for (Symbol s = 1; s < to_lexer_.size(); s++)
+                if (bool(is_other[s]) == others) symbols_[to_lexer_[s].index()].push_back(s);
     }
-    void add_family(Symbol member, Symbol head) {
-        families_.resize(to_lexer_.size(), kEnd);
-        families_[member] = families_[head] = head;
+    // Stops, and says yes, when `ask` does.
+    template <class Ask>
+    bool any_symbol(TerminalId terminal, Ask ask) const {
+        if (symbols_.empty()) return ask(symbol(terminal));
+        const std::vector<Symbol>& all = symbols_[terminal.index()];
+        return std::any_of(all.begin(), all.end(), ask);
     }
     // Terminals without text are tokens by their id. Like the end, they can stand wherever nothing is owed.
     bool is_token(Symbol terminal) const { return terminal != kEnd && lexer_.recognizer(to_lexer_[terminal]).is_empty(); }
@@ -140,7 +140,8 @@ class Spelling {
         // of Python took 130 us each to be found not to lead to one recurrent boundary.
         States in_vain;
     };
-    static Symbol symbol(TerminalId terminal) { return terminal.index() + 1; }  // there is one, under longest and basic
+    // Under longest and basic there is one, unless some are alike (set_alike); then it is the first.
+    Symbol symbol(TerminalId terminal) const { return symbols_.empty() ? terminal.index() + 1 : symbols_[terminal.index()].front(); }
     using Pair = uint64_t;                                                      // (last terminal, obligations)
     void count_step() {
         work(8);  // a state met for the first time is an entry of two tables: some 100 ns
@@ -177,7 +178,7 @@ class Spelling {
     const std::vector<TerminalId>& to_lexer_;
     const std::vector<char>& ignored_;
 
-    std::vector<Symbol> families_;  // by terminal, the head of its own; empty without any
+    std::vector<std::vector<Symbol>> symbols_;  // by terminal of the lexer; empty if there is one for each
     Symbol newline_ = kEnd, indent_ = kEnd, dedent_ = kEnd;
     Bits wanted_, spellable_;
     std::unordered_map<LexState, std::vector<Landing>> landings_;

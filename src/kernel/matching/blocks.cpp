@@ -45,6 +45,7 @@ After Blocks::after_newline(Frontier f, Environment id, bool at_end) {
     shift(spec.newline);
     if (turn.kind == Indentations::Turn::kDeeper) shift(spec.indent);
     for (uint32_t i = 0; i < turn.dedents; i++) shift(spec.dedent);
+    after.line_end = turn.kind == Indentations::Turn::kDeeper ? kIndent : turn.dedents ? kDedents + turn.dedents : kLineEnd;
     if (!at_end && spanner_.prospects.column_matters()) only_if_goes_on(after);
     return after;
 }

@@ -112,17 +112,17 @@ class Borders::Search {
     explicit Search(Borders& borders) : b_(borders), trie_(borders.vocabulary_.trie) {}
 
     std::vector<Crossing> run(const Parse& t) {
-        visit({Runs::kRoot}, t);
+        visit({Runs::kRoot}, t, {});
         std::vector<Crossing> all;
         for (auto& [at, nodes] : found_) {
             const auto [stack, environment, language] = at;
             Parse inside{b_.engine_.access.lexer().none(), stack, environment};
             inside.embedded = b_.engine_.terminals.languages()[language]->begin();
-            if (b_.lexemes_.alive(inside)) add(std::move(inside), kEnd, nodes, all);
+            if (b_.lexemes_.alive(inside)) add({std::move(inside), nullptr}, nodes, all);
         }
         for (auto& [at, nodes] : names_) {
-            const auto [stack, environment, start, slot] = at;
-            add({start, stack, environment}, slot, nodes, all);
+            const auto& [stack, environment, start, slot, line_ends] = at;
+            add({{start, stack, environment}, nullptr, slot, line_ends}, nodes, all);
         }
         return all;
     }
@@ -130,15 +130,18 @@ class Borders::Search {
   private:
     using Nodes = std::vector<uint32_t>;
 
-    static void add(Parse behind, Symbol slot, Nodes& nodes, std::vector<Crossing>& all) {
+    static void add(Crossing crossing, Nodes& nodes, std::vector<Crossing>& all) {
         std::sort(nodes.begin(), nodes.end());
         nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-        if (nodes.back() == Runs::kRoot) nodes.pop_back(), all.push_back({behind, nullptr, slot});
-        if (!nodes.empty()) all.push_back({std::move(behind), std::make_shared<const std::vector<uint32_t>>(std::move(nodes)), slot});
+        if (nodes.back() == Runs::kRoot) nodes.pop_back(), all.push_back(crossing);
+        if (nodes.empty()) return;
+        crossing.nodes = std::make_shared<const std::vector<uint32_t>>(std::move(nodes));
+        all.push_back(std::move(crossing));
     }
+    using LineEnds = std::vector<LineEnd>;  // from the beginning of the token on
     using Ended = std::tuple<TerminalId, Obligations, Environment>;
 
-    void visit(const Nodes& nodes, const Parse& t) {
+    void visit(const Nodes& nodes, const Parse& t, const LineEnds& line_ends) {
         Lexer& lexer = b_.engine_.access.lexer();
         if (lexer.is_fresh(t.lex)) begin(t.stack, t.environment, nodes);
         std::map<Ended, Nodes> ended;
@@ -148,14 +151,14 @@ class Borders::Search {
             const auto [terminal, obligations, environment] = end;
             const Parse here{t.lex, t.stack, environment};
             for (Symbol symbol : b_.engine_.terminals.of(terminal)) {
-                if (b_.engine_.terminals.is_ignored(symbol)) leave(here, symbol, true, obligations, behind);
+                if (b_.engine_.terminals.is_ignored(symbol)) leave(here, symbol, true, obligations, behind, line_ends);
                 if (!b_.engine_.terminals.is_ignored(symbol) || b_.engine_.spanner.lexer.policy() == Policy::kScannerless)
-                    leave(here, symbol, false, obligations, behind);
+                    leave(here, symbol, false, obligations, behind, line_ends);
             }
         }
     }
 
-    void leave(const Parse& t, Symbol symbol, bool ignored, Obligations obligations, const Nodes& nodes) {
+    void leave(const Parse& t, Symbol symbol, bool ignored, Obligations obligations, const Nodes& nodes, LineEnds line_ends) {
         Lexemes& lexemes = b_.lexemes_;
         if (b_.engine_.access.lexer().obligations_hold_at_end(obligations)) {
             const After end = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
@@ -168,14 +171,15 @@ class Borders::Search {
         for (uint32_t node : nodes)
             if (height(node) > far) near.push_back(node);
         if (near.empty()) return;
+        if (after.line_end != kNoLineEnd) line_ends.push_back(after.line_end);
         const AcceptSet accepts = b_.engine_.stacks.accepts(after.stack);
         const LexState start = lexemes.start(accepts, obligations, after.environment).value;
         for (Symbol slot : b_.engine_.slots.symbols()) {
             if (!b_.engine_.stacks.contains(accepts, slot)) continue;
-            Nodes& found = names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot}];
+            Nodes& found = names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot, line_ends}];
             found.insert(found.end(), near.begin(), near.end());
         }
-        if (start != kNoState) visit(near, {start, after.stack, after.environment});
+        if (start != kNoState) visit(near, {start, after.stack, after.environment}, line_ends);
     }
 
     void begin(Frontier stack, Environment environment, const Nodes& nodes) {
@@ -213,7 +217,7 @@ class Borders::Search {
     Borders& b_;
     const Trie& trie_;
     std::map<std::tuple<Frontier, Environment, uint32_t>, Nodes> found_;
-    std::map<std::tuple<Frontier, Environment, LexState, Symbol>, Nodes> names_;
+    std::map<std::tuple<Frontier, Environment, LexState, Symbol, LineEnds>, Nodes> names_;
 };
 
 const std::vector<Borders::Crossing>& Borders::into(const Parse& t) {

@@ -33,6 +33,7 @@ class Borders {
         Parse behind;
         EmbeddedText::Nodes nodes;  // null: where the token begins
         Symbol slot = kEnd;         // a name begins there; then `behind` is before its first byte, and neither name nor meaning are told
+        std::vector<LineEnd> line_ends{};  // of lexemes before it, which the meaning is told of
     };
     std::vector<Crossing> of(const Parse& t) { return t.embedded ? out_of(t) : into(t); }
     // Those that begin with one of its nodes and go on behind the border; ascending. Valid until the next call.

@@ -20,7 +20,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       lr_(std::move(spec.productions)),
       stacks_(lr_),
       environments_(std::move(spec.indentation), std::move(spec.tallies)),
-      slots_(std::move(spec.meaning), spec.slots),
+      slots_(std::move(spec.meaning), spec.slots, spec.layout),
       access_(*spanner_, limits_.cache_bytes, [this] { return wants_collection(); }),
       liveness_(spanner_->lexer, stacks_, terminals_.all_to_lexer(), terminals_.all_ignored(), limits_.max_liveness_steps),
       engine_{access_, *spanner_, stacks_, liveness_, terminals_, environments_, slots_},
@@ -41,7 +41,11 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         }
     for (const auto& language : spec.languages) language->set_around(access_);
     terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct, std::move(spec.languages), spec.slots);
-    for (const Slot& slot : spec.slots) liveness_.add_family(slot.symbol, slot.base);
+    if (!spec.slots.empty()) {
+        std::vector<std::pair<Symbol, Symbol>> alike;
+        for (const Slot& slot : spec.slots) alike.emplace_back(slot.symbol, slot.base);
+        liveness_.set_alike(alike);
+    }
     runs_.bounds().prepare();
     if (environments_.tallies.active()) prepare_tallies();
     if (environments_.indentations.active()) {

@@ -56,6 +56,7 @@ struct ConstraintSpec {
     ImageReader splits;                  // of another process (Constraint::saved_splits()); or empty
     std::vector<Slot> slots{};           // terminals whose lexemes are names
     std::shared_ptr<Meaning> meaning{};  // says which there are; or null
+    Slots::Layout layout{};              // newline, INDENT and DEDENT that it is told of
 };
 
 struct Stats {

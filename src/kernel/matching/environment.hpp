@@ -23,12 +23,17 @@ struct Environments {
     uint32_t brackets(Environment e) const { return indentations.active() ? indentations[e].depth : 0; }
 };
 
+// What a newline lexeme gave the parser, beside the newline: an INDENT, or as many DEDENTs as it says.
+using LineEnd = uint32_t;
+constexpr LineEnd kNoLineEnd = 0, kLineEnd = 1, kIndent = 2, kDedents = 2;  // a line of the same block, the first one of a block, kDedents + 1 and so on
+
 // What a lexeme does to stack and environment.
 struct After {
     Frontier stack;  // kNoFrontier: it is not allowed here
     Environment environment;
     Reach reach;
     int above;  // as Stacks::Shifted
+    LineEnd line_end = kNoLineEnd;
 };
 
 }  // namespace derivable

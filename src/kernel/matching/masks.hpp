@@ -56,7 +56,8 @@ class Masks {
         for (const Borders::Crossing& c : borders_.of(t)) {
             Parse begun = c.behind;
             begun.meaning = t.meaning;
-            begun.slot = engine_.slots.begin(t.meaning, c.slot);
+            for (LineEnd end : c.line_ends) begun.meaning = engine_.slots.read_line_end(begun.meaning, end);
+            begun.slot = engine_.slots.begin(begun.meaning, c.slot);
             if (begun.slot != Slots::kNone) name(begun, c.nodes);
         }
     }

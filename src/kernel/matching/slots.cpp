@@ -76,6 +76,17 @@ Meaning::State Slots::read(Meaning::State state, Place name) {
     return owed_numbers_[key] = kOwed | number;
 }
 
+Meaning::State Slots::read_line_end(Meaning::State state, LineEnd end) {
+    if (state == Meaning::kNone || end == kNoLineEnd) return state;
+    const auto read_as = [&](Place place) {
+        if (place != kNone) state = read(state, place);
+    };
+    read_as(layout_[0]);
+    if (end == kIndent) read_as(layout_[1]);
+    for (LineEnd i = kDedents; i < end; i++) read_as(layout_[2]);
+    return state;
+}
+
 Meaning::State Slots::read_now(Meaning::State state, Place name) {
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = read_.find(key)) return *known;
@@ -105,6 +116,7 @@ void Slots::mark(Meaning::State state, Place place) {
 
 void Slots::finish_collection() {
     begun_ = {}, read_ = {}, may_end_ = {}, owed_numbers_ = {}, missing_ = {};
+    marked_places_.insert(layout_.begin(), layout_.end());
     for (auto known = numbers_.begin(); known != numbers_.end();) {
         const Place place = known->second;
         if (marked_places_.count(place)) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "matching/environment.hpp"
 #include "parsing/productions.hpp"
 #include "support/hashing.hpp"
 
@@ -69,13 +71,21 @@ class Slots {
     static constexpr Place kNone = 0;
     using Texts = std::vector<std::string>;
 
+    // `layout`: newline, INDENT and DEDENT, where they are slots, else kEnd. They have no names; the meaning is told of them.
+    using Layout = std::array<Symbol, 3>;
     template <class All>
-    Slots(std::shared_ptr<Meaning> meaning, const All& slots) : meaning_(std::move(meaning)) {
+    Slots(std::shared_ptr<Meaning> meaning, const All& slots, const Layout& layout) : meaning_(std::move(meaning)) {
         for (const auto& slot : slots) {
             symbols_.push_back(slot.symbol);
             is_free_.resize(std::max<size_t>(is_free_.size(), slot.symbol + 1));
             is_free_[slot.symbol] = meaning_->is_free(slot.symbol);
         }
+        for (size_t i = 0; i < layout.size(); i++)
+            if (layout[i] != kEnd) {
+                is_free_.resize(std::max<size_t>(is_free_.size(), layout[i] + 1));
+                is_free_[layout[i]] = true;
+                layout_[i] = intern({layout[i], nullptr, NameSet::kRoot, {}});
+            }
     }
 
     bool active() const { return meaning_ != nullptr; }
@@ -97,6 +107,8 @@ class Slots {
     // PERF: behind a free name it is asked for when somebody needs it: any text may stand for an alias, and of tokens that end one there are thousands.
     Meaning::State read(Meaning::State state, Place name);
     bool may_end(Meaning::State state);
+    // Behind what a newline lexeme gave the parser.
+    Meaning::State read_line_end(Meaning::State state, LineEnd end);
 
     // What the meaning still asks for; null: that is not known.
     const Texts* missing(Meaning::State state);
@@ -145,6 +157,7 @@ class Slots {
 
     const std::shared_ptr<Meaning> meaning_;
     std::vector<Symbol> symbols_;
+    std::array<Place, 3> layout_{};  // kNone: no slot
     std::vector<At> places_{1};
     std::vector<Place> free_;  // of places_
     // Of places, answers and states that are owed.

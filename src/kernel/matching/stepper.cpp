@@ -85,10 +85,11 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
         for (const Lexer::Exit& e : engine_.access.lexer().exits(t.lex)) {
             const Obligations obligations = lexer.step_obligations(e.obligations, byte);
             if (obligations == Lexer::kViolated) continue;
-            auto begin = [&](Frontier f, Environment environment, NodeId ground, bool opens) {
+            auto begin = [&](Frontier f, Environment environment, NodeId ground, bool opens, LineEnd line_end) {
+                const Meaning::State meaning = has_slots_ ? engine_.slots.read_line_end(t.meaning, line_end) : t.meaning;
                 if (has_slots_) {
                     Parse here{kNoState, f, environment};
-                    here.meaning = t.meaning;
+                    here.meaning = meaning;
                     this->begin(here, e.obligations, byte, false, *leaves, keep);
                 }
                 LexState s = lexemes_.start(engine_.stacks.accepts(f), e.obligations, environment, in_order).value;
@@ -97,18 +98,18 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
                 s = lexer.step(lexer.members(s), byte);
                 if (s != kNoState)
                     add_to(*leaves, lexer.with_obligations(s, obligations), f, environment,
-                           opens ? Writing::distinct_array(t.writing) : t.writing, ground, 0, t.meaning);
+                           opens ? Writing::distinct_array(t.writing) : t.writing, ground, 0, meaning);
             };
             for (Symbol symbol : engine_.terminals.of(e.terminal)) {
                 const bool ignored = engine_.terminals.is_ignored(symbol);
-                if (ignored) begin(t.stack, indentations.idle(t.environment), t.ground, false);
+                if (ignored) begin(t.stack, indentations.idle(t.environment), t.ground, false, kNoLineEnd);
                 if (ignored && !scannerless_) continue;
                 engine_.access.rest();
                 const After after = lexemes_.after(symbol, t.stack, t.environment);
                 if (after.stack == kNoFrontier) continue;
                 const Frontier f = engine_.stacks.minimal(after.stack);
                 const bool opens = engine_.terminals.opens_distinct(symbol);
-                begin(f, after.environment, ground_of(t, f, opens), opens);
+                begin(f, after.environment, ground_of(t, f, opens), opens, after.line_end);
             }
         }
     }

@@ -7,8 +7,8 @@ namespace derivable {
 void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<TokenReference> references,
                     const std::vector<Symbol>& distinct, std::vector<std::shared_ptr<EmbeddedLanguage>> languages,
                     const std::vector<Slot>& slots) {
-    constexpr uint32_t kOfSlots = ~0u;  // the lexer has a terminal of its own for them
-    for (const Slot& slot : slots) slots_.insert(slot.symbol);
+    std::unordered_map<Symbol, Symbol> bases;
+    for (const Slot& slot : slots) bases[slot.symbol] = slot.base, slots_.insert(slot.symbol);
     references_ = std::move(references);
     languages_ = std::move(languages);
     to_lexer_.emplace_back();  // the end of the text is no lexeme
@@ -16,7 +16,10 @@ void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<T
     for (const TerminalSpec& t : specs) {
         work(50);
         const Symbol symbol = Symbol(to_lexer_.size());
-        const TerminalId id = lexer.add(t.recognizer, t.rank, is_slot(symbol) ? kOfSlots - symbol : t.max_tokens);
+        // SAFETY: bases come before slots (derivable.lowering).
+        const auto base = bases.find(symbol);
+        const bool is_other = base != bases.end() && base->second != symbol;
+        const TerminalId id = is_other ? to_lexer_.at(base->second) : lexer.add(t.recognizer, t.rank, t.max_tokens);
         if (t.max_tokens != kAnyNumber) bounds_[id] = t.max_tokens;
         to_lexer_.push_back(id);
         ignored_.push_back(t.ignored);
@@ -28,12 +31,11 @@ void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<T
         if (to_lexer_[by_lexer_[i]] != to_lexer_[by_lexer_[begin]]) begin = i;
         ranges_[to_lexer_[by_lexer_[i]]] = {begin, i + 1 - begin};
     }
-    for (const Slot& slot : slots) {
+    for (const Slot& slot : slots) {  // as a lexeme that is no name it is the base, unless that is a slot itself
         const TerminalId id = to_lexer_[slot.symbol];
-        bases_[id] = bases_[to_lexer_[slot.base]] = slot.base;
-        ranges_[id] = {0, 0};
-        for (uint32_t i = 0; i < by_lexer_.size() && !is_slot(slot.base); i++)
-            if (by_lexer_[i] == slot.base) ranges_[id] = {i, 1};
+        bases_[id] = slot.base;
+        const uint32_t first = ranges_.find(id)->first;  // the base has the lowest number
+        ranges_[id] = {first, uint32_t(!is_slot(slot.base))};
     }
     if (!distinct.empty()) distinct_.resize(to_lexer_.size());
     for (Symbol symbol : distinct) distinct_.at(symbol) = 1;

@@ -38,8 +38,7 @@ struct TokenReference {
     }
 };
 
-// A terminal whose lexemes are names (Slots). `base`: another one with the same texts, or itself. Where several of them compete, the lexer cannot tell one
-// from the other, and the parser does: what one of them wins is won by all.
+// A terminal whose lexemes are names (Slots). `base`: the one that it is to the lexer, or itself. The parser tells one from the other.
 struct Slot {
     Symbol symbol, base;
 };
@@ -76,7 +75,7 @@ class Terminals {
         const Symbol* begin() const { return first; }
         const Symbol* end() const { return last; }
     };
-    // The base of a slot's terminal, or of that terminal itself; kEnd for others. As a lexeme that is no name, a slot's has the symbol of its base.
+    // What slots are to the lexer; kEnd for terminals that no slot is.
     Symbol base(TerminalId terminal) const {
         const auto known = bases_.find(terminal);
         return known == bases_.end() ? kEnd : known->second;

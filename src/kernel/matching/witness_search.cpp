@@ -109,6 +109,7 @@ void WitnessSearch::add_start(std::vector<Start>& all, const Parse& t, Symbol sy
     const Cost own = cost_of(tokens == FewestTokens::kNone ? uint32_t(text.size()) : tokens, text.size());
     const Frontier stack = engine_.stacks.minimal(after.stack);
     const Cost rest = ways_.stacks().of(stack);
+    meaning = engine_.slots.read_line_end(meaning, after.line_end);
     if (rest < kNoCost)
         all.push_back({sum(own, rest), WitnessText::units_of(text), stack, after.environment, ways_.is_newline(symbol), meaning});
 }
@@ -245,12 +246,13 @@ bool WitnessSearch::descend() {
         if (!t) continue;
         Frontier stack = t->stack;
         Environment environment = t->environment;
-        const Meaning::State meaning = t->slot == Slots::kNone ? t->meaning : engine_.slots.read(t->meaning, t->slot);
+        Meaning::State meaning = t->slot == Slots::kNone ? t->meaning : engine_.slots.read(t->meaning, t->slot);
         if (meaning == Meaning::kNone && engine_.slots.active()) continue;
         if (!(option.units.back() & WitnessText::kToken)) {
             const After after = lexemes_.after(option.symbol, stack, environment);
             if (after.stack == kNoFrontier) continue;
             stack = engine_.stacks.minimal(after.stack), environment = after.environment;
+            meaning = engine_.slots.read_line_end(meaning, after.line_end);
         }
         push(std::move(parses), stack, environment, ways_.is_newline(option.symbol), meaning);
     }

@@ -1,4 +1,6 @@
 // Constraints, made of what the lowering found (derivable.compile.Plan).
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,7 +74,11 @@ std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::han
     for (const auto& [symbol, base] : slots) {
         const bool is_known = symbol != 0 && symbol <= spec.terminals.size() && base != 0 && base <= spec.terminals.size();
         if (!is_known || meaning.is_none()) throw BadGrammar("a slot is no terminal, or means nothing", "This is a bug in the lowering.");
-        spec.slots.push_back({symbol, base});
+        const IndentationSpec& blocks = spec.indentation;
+        const std::array<Symbol, 3> layout{blocks.newline, blocks.indent, blocks.dedent};
+        const auto by_columns = std::find(layout.begin(), layout.end(), symbol);
+        if (by_columns != layout.end()) spec.layout[size_t(by_columns - layout.begin())] = symbol;
+        else spec.slots.push_back({symbol, base});
     }
     if (!meaning.is_none()) spec.meaning = python_meaning(std::move(meaning));
     spec.limits.accelerators = all_without(without);

@@ -1,0 +1,1 @@
+"""Python whose names exist: `Grammar.builtin("python", names=...)`."""

@@ -1,0 +1,307 @@
+"""Which names a text in Python has bound so far, as CPython's compiler sees them.
+
+A state is the frames around a place of the text, the module first. A frame is a scope (module, class, function, lambda),
+a block that is no scope, the head of a definition, or a pair of brackets, which may become a comprehension.
+
+Source: The Python Language Reference, section 4.2, "Naming and binding".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+__all__ = [
+    "ENDED",
+    "FRESH",
+    "MODULE",
+    "OPEN",
+    "Frame",
+    "State",
+    "begin_loop",
+    "bind",
+    "changed",
+    "close",
+    "commit",
+    "enclosing",
+    "frames_of",
+    "hide",
+    "is_owed",
+    "modules",
+    "note",
+    "owe",
+    "plain",
+    "pop_block",
+    "pop_lambdas",
+    "rest_owed",
+    "scope_at",
+    "separate",
+    "settled",
+    "visible",
+]
+
+_NONE: frozenset[str] = frozenset()
+_SCOPES = ("module", "class", "function", "lambda")
+_BLOCKS = ("class", "function", "block")
+FRESH, ENDED, OPEN = 0, 1, 2
+
+
+class Frame(NamedTuple):
+    """What is known within a frame.
+
+    Attributes:
+        kind: `module`, `class`, `function`, `lambda`; `block`; `def`, `type`, `parameters` (heads: of a function, a class
+            and a lambda); `brackets`; `loops` (brackets behind the `for` of a comprehension).
+        names: bound here. Of a head, parameters.
+        modules: those of them that are modules whose names are known, with their names.
+        pending: that the statement binds when it ends, or that `:=` binds when its expression ends. Of loops, targets.
+        seen: names of scopes around that were used here. They may not be bound here any more.
+        owed: names that were used and must be bound by a comprehension.
+        hidden: names that were deleted, or declared without a value.
+        outside: names that were declared global or nonlocal.
+        assigned: names that `:=` has bound between the brackets.
+        name: of the class or function, or the one that an `except` binds.
+        progress: of a block: its first line goes on, has ended, or lines of its own have begun. Of brackets: 0, or 1 if
+            they cannot become a comprehension. Of loops: 0 in what is iterated over, else 1.
+        flags: `async`, `loop`, `yield`.
+    """
+
+    kind: str
+    names: frozenset[str] = _NONE
+    modules: frozenset[tuple[str, str]] = frozenset()
+    pending: frozenset[str] = _NONE
+    seen: frozenset[str] = _NONE
+    owed: frozenset[str] = _NONE
+    hidden: frozenset[str] = _NONE
+    outside: frozenset[str] = _NONE
+    assigned: frozenset[str] = _NONE
+    name: str = ""
+    progress: int = FRESH
+    flags: frozenset[str] = _NONE
+
+
+State = tuple[Frame, ...]
+MODULE = Frame("module", progress=OPEN)
+
+
+def scope_at(state: State) -> int:
+    """Where the innermost scope is; comprehensions are none."""
+    return next(i for i in range(len(state) - 1, -1, -1) if state[i].kind in _SCOPES)
+
+
+def enclosing(state: State, *kinds: str) -> Iterator[int]:
+    """Frames of some kinds, inner ones first."""
+    return (i for i in range(len(state) - 1, -1, -1) if state[i].kind in kinds)
+
+
+def changed(state: State, at: int, **fields: Any) -> State:
+    return (*state[:at], state[at]._replace(**fields), *state[at + 1 :])
+
+
+# Names that are there
+
+
+def visible(state: State, known: frozenset[str]) -> frozenset[str]:
+    """Names that may be used, of those that are always there and those that the text has bound."""
+    found = known
+    inner = scope_at(state)
+    loops = any(frame.kind == "loops" for frame in state[inner + 1 :])
+    for i, frame in enumerate(state):
+        match frame.kind:
+            case "class":
+                if i == inner and not loops:
+                    found = (found - frame.hidden) | frame.names
+                elif i < inner:
+                    found |= {frame.name}  # the body of a method is run when there is the class
+            case "module" | "function" | "lambda":
+                found = (found - frame.hidden) | frame.names
+            case "loops":
+                found |= frame.names
+    return found
+
+
+def modules(state: State) -> dict[str, str]:
+    """Modules by the names that stand for them."""
+    found: dict[str, str] = {}
+    inner = scope_at(state)
+    for i, frame in enumerate(state):
+        if frame.kind in ("module", "function", "lambda", "loops") or (frame.kind == "class" and i == inner):
+            for name in frame.names | frame.hidden:
+                found.pop(name, None)
+            found.update(frame.modules)
+    return found
+
+
+# Names that are used
+
+
+def note(state: State, name: str) -> State:
+    """Behind the use of a name that is there."""
+    for i in range(len(state) - 1, -1, -1):
+        frame = state[i]
+        if frame.kind in ("module", "class", "lambda") or (frame.kind in ("function", "loops") and name in frame.names):
+            return state
+        if frame.kind in ("brackets", "loops", "function"):
+            if frame.kind == "function" and name in frame.outside:
+                return state
+            return changed(state, i, seen=frame.seen | {name})
+    return state
+
+
+def is_owed(state: State) -> bool:
+    """A name may be used that only a comprehension will bind."""
+    return _takes(state) is not None
+
+
+def _takes(state: State) -> int | None:
+    for i in range(len(state) - 1, -1, -1):
+        frame = state[i]
+        if frame.kind == "brackets" and not frame.progress:
+            return i
+        if frame.kind in ("module", "class", "function"):
+            return None
+    return None
+
+
+def owe(state: State, names: frozenset[str]) -> State:
+    """Behind the use of names that are not there; `is_owed`."""
+    at = _takes(state)
+    if at is None or not names:
+        return state
+    return changed(state, at, owed=state[at].owed | names)
+
+
+# Names that are bound
+
+
+def bind(state: State, names: frozenset[str], module: str = "") -> State:
+    """Names are bound in the innermost scope, or where it has declared that they are."""
+    at = scope_at(state)
+    frame = state[at]
+    declared = names & frame.outside
+    if declared:
+        outer = state[0]
+        above = frozenset(name for i in enclosing(state[:at], "function") for name in state[i].names)
+        state = changed(state, 0, names=outer.names | (declared - above), hidden=outer.hidden - declared)
+        names -= declared
+    rest = frozenset(pair for pair in frame.modules if pair[0] not in names)
+    kept = rest | {(name, module) for name in names} if module else rest
+    frame = state[at]
+    return changed(state, at, names=frame.names | names, hidden=frame.hidden - names, modules=kept)
+
+
+def hide(state: State, name: str) -> State:
+    """A name that is of the innermost scope has no value."""
+    at = scope_at(state)
+    frame = state[at]
+    kept = frozenset(pair for pair in frame.modules if pair[0] != name)
+    return changed(state, at, names=frame.names - {name}, hidden=frame.hidden | {name}, modules=kept)
+
+
+def commit(state: State) -> State:
+    """What the statement binds is bound."""
+    at = scope_at(state)
+    pending = state[at].pending
+    return bind(changed(state, at, pending=_NONE), pending) if pending else state
+
+
+def assign(state: State, names: frozenset[str]) -> State:
+    """Names are bound by `:=`, and so for comprehensions around that are behind their `for`."""
+    if not names:
+        return state
+    inner = scope_at(state)
+    state = bind(state, names)
+    for i in range(inner + 1, len(state)):
+        frame = state[i]
+        if frame.kind == "loops":
+            state = changed(state, i, names=frame.names | names)
+        if frame.kind in ("loops", "brackets"):
+            state = changed(state, i, assigned=state[i].assigned | names)
+    return state
+
+
+# Frames that end
+
+
+def pop_lambdas(state: State) -> State:
+    """An expression has ended, and so have lambdas that end with it."""
+    while state[-1].kind == "lambda":
+        state = state[:-1]
+    return state
+
+
+def settled(state: State) -> State:
+    """Behind a block of one line, if it has ended."""
+    while state[-1].kind in _BLOCKS and state[-1].progress == ENDED:
+        state = pop_block(state)
+    return state
+
+
+def pop_block(state: State) -> State:
+    *_, frame = state
+    state = state[:-1]
+    if frame.kind == "class":
+        return bind(state, frozenset([frame.name]))
+    if frame.kind == "block" and frame.name:
+        return hide(state, frame.name)
+    return state
+
+
+def rest_owed(state: State) -> frozenset[str]:
+    """What would be owed if the innermost brackets ended here."""
+    frame = state[-1]
+    bound = frame.names | frame.pending if frame.kind == "loops" else _NONE
+    return frame.owed - bound
+
+
+def close(state: State) -> State:
+    """Behind the innermost brackets."""
+    *_, frame = state
+    owed, comprehends = rest_owed(state), frame.kind == "loops"
+    own = (frame.names | frame.pending) - frame.assigned if comprehends else _NONE
+    state = state[:-1]
+    if not comprehends:
+        state = assign(state, frame.pending)
+    if frame.assigned:
+        for i in enclosing(state, "brackets", "loops"):
+            state = changed(state, i, assigned=state[i].assigned | frame.assigned)
+            break
+    for name in sorted(frame.seen - own):
+        state = note(state, name)
+    return owe(state, owed)
+
+
+def separate(state: State) -> State:
+    """Behind a comma between the innermost brackets."""
+    *_, frame = state
+    if frame.kind != "brackets":
+        return state
+    state = changed(state, len(state) - 1, progress=1, owed=_NONE, pending=_NONE)
+    return owe(assign(state, frame.pending), frame.owed)
+
+
+def begin_loop(state: State) -> State:
+    """Behind a `for` between brackets."""
+    at = len(state) - 1
+    frame = state[at]
+    if frame.kind == "loops":
+        return changed(state, at, names=frame.names | frame.pending, pending=_NONE, progress=0)
+    state = assign(changed(state, at, pending=_NONE), frame.pending)
+    frame = state[at]
+    scope = state[scope_at(state)]
+    lost = frame.seen & scope.names if scope.kind == "class" else _NONE  # a comprehension does not see names of the class
+    return changed(state, at, kind="loops", progress=0, seen=frame.seen - lost, owed=frame.owed | lost)
+
+
+# States as values
+
+
+def plain(state: State) -> tuple[tuple[Any, ...], ...]:
+    return tuple(map(tuple, state))
+
+
+def frames_of(value: Any) -> State:
+    frames = tuple([Frame(*fields) for fields in value])
+    if not frames or frames[0].kind != "module":
+        raise ValueError("no module")
+    return frames
