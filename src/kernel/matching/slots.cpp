@@ -132,8 +132,10 @@ void Slots::finish_collection() {
         if (!(s & kOwed)) states.push_back(s);
     free_owed_.clear();
     for (uint32_t i = 0; i < owed_.size(); i++) {
-        if (marked_states_.count(kOwed | i)) owed_numbers_[pack(owed_[i].before, owed_[i].name)] = kOwed | i;
-        else free_owed_.push_back(i);
+        const Owed& owed = owed_[i];
+        if (!marked_states_.count(kOwed | i)) free_owed_.push_back(i);
+        // What it was found from may be gone, and its number another state's.
+        else if (marked_states_.count(owed.before) && marked_places_.count(owed.name)) owed_numbers_[pack(owed.before, owed.name)] = kOwed | i;
     }
     num_known_ = numbers_.size() + marked_states_.size();
     collect_at_ = std::max(kCollectAt, 2 * num_known_);

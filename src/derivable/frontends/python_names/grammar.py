@@ -32,7 +32,7 @@ def python_for(name: str, names: object, version: str | None, extend: str, limit
             hint="Leave the version out, or give '3.12'.",
         )
     made = _rules(version, extend, limits)
-    meaning = ScopesMeaning(names.names, names.modules())
+    meaning = ScopesMeaning(names.names, names.modules(), names.later)
     known = made.rules.keys() | made.terminals.keys()
     meaning.slots = tuple([slot for slot in ScopesMeaning.slots if slot in known])
     return replace(made, meaning=meaning)

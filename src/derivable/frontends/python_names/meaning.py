@@ -15,6 +15,7 @@ from .scopes import (
     OPEN,
     Frame,
     State,
+    awaits_loops,
     begin_loop,
     bind,
     changed,
@@ -23,7 +24,7 @@ from .scopes import (
     enclosing,
     frames_of,
     hide,
-    is_owed,
+    is_deferred,
     modules,
     note,
     owe,
@@ -34,6 +35,8 @@ from .scopes import (
     scope_at,
     separate,
     settled,
+    unpaid,
+    valueless,
     visible,
 )
 
@@ -69,13 +72,14 @@ class ScopesMeaning(Meaning):
     Args:
         known: names that are always there.
         imports: modules that may be imported, with their names; `None`: any, and nothing is known of them.
+        later: functions may use what is bound behind them.
     """
 
     slots = (*_NAMES, *_OPEN, *_CLOSE, *_LINES, *_REST)
     free = slots
 
-    def __init__(self, known: frozenset[str], imports: Modules | None) -> None:
-        self._known, self._imports = known, imports
+    def __init__(self, known: frozenset[str], imports: Modules | None, later: bool) -> None:
+        self._known, self._imports, self._later = known, imports, later
         self._listed = lru_cache(maxsize=256)(Names)
         self._others = lru_cache(maxsize=256)(self._any_but)
         # `id` is always there; and some name of three letters may always be given.
@@ -114,7 +118,7 @@ class ScopesMeaning(Meaning):
             case "updated" | "deleted":
                 scope = state[scope_at(state)]
                 outside = scope.outside & state[0].names if slot == "updated" else frozenset()
-                return self._listed(scope.names | outside)
+                return self._listed(scope.names | outside if slot == "updated" else scope.names - scope.kept)
             case "comp_bound":
                 assigned = frozenset().union(*(state[i].assigned for i in enclosing(state, "brackets", "loops")))
                 return self._any(state, assigned | _NEVER_BOUND)
@@ -144,17 +148,19 @@ class ScopesMeaning(Meaning):
         return self._others(visible(state, self._known) | owed, banned)
 
     def _used(self, state: State, slot: str) -> Names:
-        scope = state[scope_at(state)]
-        there = visible(state, self._known).difference(modules(state))
-        if scope.kind == "function":  # it is local, and has no value yet
-            there -= scope.pending - scope.names - scope.outside
+        known_modules = frozenset(modules(state))
         if slot == "pattern_name":
-            return self._listed(there - {"_"})
-        return self._any(state, frozenset(modules(state))) if is_owed(state) else self._listed(there)
+            return self._listed(visible(state, self._known) - known_modules - {"_"})
+        if awaits_loops(state):
+            return self._any(state, known_modules)
+        if self._later and is_deferred(state):
+            return self._any(state, known_modules | valueless(state))
+        return self._listed(visible(state, self._known) - known_modules)
 
     def _unbindable(self, state: State, slot: str) -> frozenset[str]:
         scope = state[scope_at(state)]
         banned = scope.seen if scope.kind == "function" else frozenset()
+        banned |= scope.kept if slot == "handler_name" else frozenset()
         banned |= {"_"} if slot == "captured" else frozenset()
         return banned | _NEVER_BOUND | (scope.outside if slot in ("initialized", "declared") else frozenset())
 
@@ -185,7 +191,11 @@ class ScopesMeaning(Meaning):
         if frame.kind not in ("brackets", "loops"):
             return _ANY
         rest = frame.owed if slot == "comma" else rest_owed(state)
-        return _ANY if not rest or is_owed(self._without_top(state, slot)) else _NO_NAMES
+        if not rest:
+            return _ANY
+        around = self._without_top(state, slot)
+        is_later = self._later and is_deferred(around) and rest.isdisjoint(valueless(around))
+        return _ANY if is_later or awaits_loops(around) else _NO_NAMES
 
     @staticmethod
     def _without_top(state: State, slot: str) -> State:
@@ -435,7 +445,7 @@ class ScopesMeaning(Meaning):
         return bind(_without_path(state), names or frozenset())
 
     def may_end(self, state: State) -> bool:
-        return True
+        return not unpaid(state)
 
     def missing(self, state: State) -> list[str]:
         """Loops that bind what comprehensions owe, inner ones first."""
@@ -445,7 +455,7 @@ class ScopesMeaning(Meaning):
             owed = frame.owed - frame.names - frame.pending
             if owed:
                 found.append(f" for {','.join(sorted(owed))} in()")
-        return found
+        return found + [f"\n{name}=0" for name in sorted(unpaid(_without_brackets(state)))]
 
     def to_plain(self, state: State) -> Hashable:
         return plain(state)
@@ -458,6 +468,10 @@ _PATHS = (
     *("subpackage", "renamed_package", "renamed_subpackage", "from_submodule", "imported", "renamed", "import_star"),
     *("submodule", "member", "alias"),
 )
+
+
+def _without_brackets(state: State) -> State:
+    return tuple([frame for frame in state if frame.kind in ("module", "class", "function", "lambda", "block")])
 
 
 def _is_fresh(frame: Frame) -> bool:

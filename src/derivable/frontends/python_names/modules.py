@@ -9,6 +9,7 @@ from functools import cache
 from types import ModuleType
 
 from ...errors import ArgumentError, GrammarError
+from ...support.arguments import instance
 
 __all__ = ["BUILTINS", "Modules", "PythonNames"]
 
@@ -67,6 +68,8 @@ class PythonNames:
         known: names that are there from the beginning, beside those of `builtins`: functions and variables that whoever
             runs the program puts there.
         builtins: names that Python itself has; by default all of this Python's.
+        later: a function may use a name that is bound behind it, as Python lets it; the text does not end before it is
+            bound. `False`: all names are bound before they are used, as a model best writes them.
 
     Raises:
         ArgumentError: one is none of these.
@@ -93,15 +96,22 @@ class PythonNames:
         imports: Iterable[str] | Mapping[str, object] | None = None,
         known: Iterable[str] = (),
         builtins: Iterable[str] | None = None,
+        later: bool = True,
     ) -> None:
         there = BUILTINS if builtins is None else _identifiers("builtins", builtins)
         names = there | _identifiers("known", known)
-        self._key = (names, None if imports is None else _modules(imports))
+        instance("later", later, bool, "a bool")
+        self._key = (names, None if imports is None else _modules(imports), later)
 
     @property
     def names(self) -> frozenset[str]:
         """Those that are there from the beginning."""
         return self._key[0]
+
+    @property
+    def later(self) -> bool:
+        """Functions may use what is bound behind them."""
+        return self._key[2]
 
     def modules(self) -> Modules | None:
         """What may be imported, if that is known."""

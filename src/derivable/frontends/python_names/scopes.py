@@ -18,6 +18,7 @@ __all__ = [
     "OPEN",
     "Frame",
     "State",
+    "awaits_loops",
     "begin_loop",
     "bind",
     "changed",
@@ -26,7 +27,7 @@ __all__ = [
     "enclosing",
     "frames_of",
     "hide",
-    "is_owed",
+    "is_deferred",
     "modules",
     "note",
     "owe",
@@ -37,6 +38,8 @@ __all__ = [
     "scope_at",
     "separate",
     "settled",
+    "unpaid",
+    "valueless",
     "visible",
 ]
 
@@ -56,7 +59,9 @@ class Frame(NamedTuple):
         modules: those of them that are modules whose names are known, with their names.
         pending: that the statement binds when it ends, or that `:=` binds when its expression ends. Of loops, targets.
         seen: names of scopes around that were used here. They may not be bound here any more.
-        owed: names that were used and must be bound by a comprehension.
+        owed: names that were used and must still be bound: of brackets, by the `for` of a comprehension; of a module or
+            function, by whatever comes later, for functions within it used them.
+        kept: names that functions within it use. They may not be deleted any more.
         hidden: names that were deleted, or declared without a value.
         outside: names that were declared global or nonlocal.
         assigned: names that `:=` has bound between the brackets.
@@ -72,6 +77,7 @@ class Frame(NamedTuple):
     pending: frozenset[str] = _NONE
     seen: frozenset[str] = _NONE
     owed: frozenset[str] = _NONE
+    kept: frozenset[str] = _NONE
     hidden: frozenset[str] = _NONE
     outside: frozenset[str] = _NONE
     assigned: frozenset[str] = _NONE
@@ -103,6 +109,10 @@ def changed(state: State, at: int, **fields: Any) -> State:
 
 def visible(state: State, known: frozenset[str]) -> frozenset[str]:
     """Names that may be used, of those that are always there and those that the text has bound."""
+    return _bound(state, known) - valueless(state)
+
+
+def _bound(state: State, known: frozenset[str]) -> frozenset[str]:
     found = known
     inner = scope_at(state)
     loops = any(frame.kind == "loops" for frame in state[inner + 1 :])
@@ -137,6 +147,12 @@ def modules(state: State) -> dict[str, str]:
 
 def note(state: State, name: str) -> State:
     """Behind the use of a name that is there."""
+    inner = scope_at(state)
+    for i in enclosing(state[:inner], "function", "module"):
+        if name in state[i].names:
+            is_later = any(frame.kind in ("function", "lambda") for frame in state[i + 1 : inner + 1])
+            state = changed(state, i, kept=state[i].kept | {name}) if is_later else state
+            break
     for i in range(len(state) - 1, -1, -1):
         frame = state[i]
         if frame.kind in ("module", "class", "lambda") or (frame.kind in ("function", "loops") and name in frame.names):
@@ -148,9 +164,24 @@ def note(state: State, name: str) -> State:
     return state
 
 
-def is_owed(state: State) -> bool:
-    """A name may be used that only a comprehension will bind."""
+def awaits_loops(state: State) -> bool:
+    """A comprehension may come that binds what is used here."""
     return _takes(state) is not None
+
+
+def is_deferred(state: State) -> bool:
+    """What is used here is so when a function is called, and may be bound later."""
+    return any(frame.kind in ("function", "lambda") for frame in state)
+
+
+def valueless(state: State) -> frozenset[str]:
+    """Names that are of a function around, and have no value."""
+    found: frozenset[str] = _NONE
+    for frame in state:
+        if frame.kind in ("function", "lambda"):
+            found = (found - frame.names) | frame.hidden
+    inner = state[scope_at(state)]
+    return found | (inner.pending - inner.names - inner.outside if inner.kind == "function" else _NONE)
 
 
 def _takes(state: State) -> int | None:
@@ -165,9 +196,14 @@ def _takes(state: State) -> int | None:
 
 def owe(state: State, names: frozenset[str]) -> State:
     """Behind the use of names that are not there; `is_owed`."""
-    at = _takes(state)
-    if at is None or not names:
+    if not names:
         return state
+    at = _takes(state)
+    if at is None:
+        at = next(i for i in range(scope_at(state), -1, -1) if state[i].kind != "class")
+        if state[at].kind == "function":
+            state = changed(state, at, seen=state[at].seen | (names - state[at].outside))
+        at = next(enclosing(state[:at], "function", "module"), 0)
     return changed(state, at, owed=state[at].owed | names)
 
 
@@ -182,12 +218,21 @@ def bind(state: State, names: frozenset[str], module: str = "") -> State:
     if declared:
         outer = state[0]
         above = frozenset(name for i in enclosing(state[:at], "function") for name in state[i].names)
-        state = changed(state, 0, names=outer.names | (declared - above), hidden=outer.hidden - declared)
+        bound = declared - above
+        state = changed(state, 0, names=outer.names | bound, hidden=outer.hidden - bound)
+        state = _paid(state, 0, bound)
         names -= declared
     rest = frozenset(pair for pair in frame.modules if pair[0] not in names)
     kept = rest | {(name, module) for name in names} if module else rest
     frame = state[at]
-    return changed(state, at, names=frame.names | names, hidden=frame.hidden - names, modules=kept)
+    state = changed(state, at, names=frame.names | names, hidden=frame.hidden - names, modules=kept)
+    return _paid(state, at, names)
+
+
+def _paid(state: State, at: int, names: frozenset[str]) -> State:
+    frame = state[at]
+    paid = frame.owed & names
+    return changed(state, at, owed=frame.owed - paid, kept=frame.kept | paid) if paid else state
 
 
 def hide(state: State, name: str) -> State:
@@ -244,6 +289,11 @@ def pop_block(state: State) -> State:
         return bind(state, frozenset([frame.name]))
     if frame.kind == "block" and frame.name:
         return hide(state, frame.name)
+    if frame.kind == "function" and frame.owed:
+        at = next(enclosing(state, "function", "module"))
+        outer = state[at]
+        there = frame.owed & outer.names
+        return changed(state, at, owed=outer.owed | (frame.owed - there), kept=outer.kept | there)
     return state
 
 
@@ -291,6 +341,14 @@ def begin_loop(state: State) -> State:
     scope = state[scope_at(state)]
     lost = frame.seen & scope.names if scope.kind == "class" else _NONE  # a comprehension does not see names of the class
     return changed(state, at, kind="loops", progress=0, seen=frame.seen - lost, owed=frame.owed | lost)
+
+
+def unpaid(state: State) -> frozenset[str]:
+    """What would still be owed if the text ended here."""
+    state = commit(pop_lambdas(settled(state)))
+    while len(state) > 1:
+        state = pop_block(state)
+    return state[0].owed
 
 
 # States as values
