@@ -11,6 +11,7 @@ is the environment of data-dependent parsing (Jim, Mandelbaum and Walker 2010).
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from . import _kernel
@@ -58,7 +59,7 @@ class Names:
         self._key: tuple[frozenset[str], bool, bool, tuple[Names, ...] | None] = (known, ignore_case, others, told)
         sizes = (len(text.encode("utf-8", "surrogatepass")) for text in known)
         self.shortest = 0 if others else min(sizes, default=0)
-        listed = _kernel.NameSet.of(list(known), ignore_case)
+        listed = _listed(known, ignore_case)
         self._set: _kernel.NameSet = listed
         if others:
             but = None if told is None else _kernel.NameSet.any([listed, *[names._set for names in told]])
@@ -89,6 +90,12 @@ class Names:
         some = sorted(texts)[:5]
         more = "" if len(some) == len(self) else f" and {len(self) - len(some):,} more"
         return f"Names({some}{more}{', ignore_case=True' * ignore_case}{', others=True' * others})"
+
+
+@lru_cache(maxsize=4096)
+def _listed(names: frozenset[str], ignore_case: bool) -> _kernel.NameSet:
+    """Equal ones are one to the kernel."""
+    return _kernel.NameSet.of(list(names), ignore_case)
 
 
 def _texts(given: Iterable[str], ignore_case: bool) -> frozenset[str]:

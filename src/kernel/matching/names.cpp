@@ -56,28 +56,57 @@ void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>&
     if (parses.empty()) return;
     const Meaning::State meaning = parses.front().meaning;  // one name was read
     std::vector<uint32_t> key{end.number};
-    for (const Parse& t : parses)
-        for (uint32_t word : {t.lex.index(), t.stack.index(), t.environment, t.slot}) key.push_back(word);
+    for (const Parse& t : parses) {
+        const Symbol slot = t.slot == Slots::kNone ? kEnd : engine_.slots.symbol(t.slot);
+        for (uint32_t word : {t.lex.index(), t.stack.index(), t.environment, slot}) key.push_back(word);
+    }
+    const auto matters = [&](const std::string& text) { return occurs(end, text); };
     for (const std::shared_ptr<const Behind>& b : std::vector<std::shared_ptr<const Behind>>(behind_[key]))
-        if (engine_.slots.answers(meaning, b->asked)) return b->tokens.add_to(words);
+        if (engine_.slots.answers(meaning, b->asked, matters)) return add_without(*b, end.without, words);
+    std::vector<std::pair<uint32_t, uint32_t>> by_node;
     std::vector<uint32_t> tokens;
-    const uint64_t num_reads = engine_.slots.num_reads();
     const Trie& trie = vocabulary_.trie;
+    const std::vector<uint32_t>& nodes = *end.nodes;
+    size_t at = 0;
+    const Slots::Recording recording(engine_.slots, meaning);
     runs_.each_node_below(
-        parses, trie, *end.nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
+        parses, trie, nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
         [&](uint32_t below, const Runs::Decoded&) {
-            tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[below], trie.tokens.begin() + trie.token_begin[below + 1]);
+            while (trie.end[nodes[at]] <= below) at++;
+            for (uint32_t i = trie.token_begin[below]; i < trie.token_begin[below + 1]; i++) {
+                tokens.push_back(trie.tokens[i]);
+                if (nodes.size() > 1) by_node.emplace_back(nodes[at], trie.tokens[i]);
+            }
         });
-    std::sort(tokens.begin(), tokens.end());
-    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    // All that was asked of this state; where a name was read meanwhile, by whomever, something may have been asked of another one.
-    Slots::Asked asked{meaning, engine_.slots.begun(meaning), engine_.slots.num_reads() == num_reads};
-    const auto found = std::make_shared<const Behind>(Behind{std::move(asked), Tokens(std::move(tokens), vocabulary_.words())});
-    found->tokens.add_to(words);
+    const auto found = std::make_shared<const Behind>(Behind{recording.finish(), Tokens(std::move(tokens), vocabulary_.words()), std::move(by_node)});
+    add_without(*found, end.without, words);
     if (behind_.size() > kMostKnown) behind_.clear();
     std::vector<std::shared_ptr<const Behind>>& known = behind_[std::move(key)];
     if (known.size() >= kMostVariants) known.clear();
     known.push_back(found);
+}
+
+void Names::add_without(const Behind& behind, const std::vector<uint32_t>& without, std::vector<uint32_t>& words) const {
+    if (without.empty()) return behind.tokens.add_to(words);
+    auto next = without.begin();
+    for (const auto& [node, token] : behind.by_node) {
+        while (next != without.end() && *next < node) ++next;
+        if (next == without.end() || *next != node) words[token >> 5] |= 1u << (token & 31);
+    }
+}
+
+bool Names::occurs(const End& end, const std::string& text) {
+    std::string key = text;
+    key.append(reinterpret_cast<const char*>(&end.number), sizeof end.number);
+    if (const auto known = occurs_.find(key); known != occurs_.end()) return known->second;
+    const Trie& trie = vocabulary_.trie;
+    const bool does = std::any_of(end.nodes->begin(), end.nodes->end(), [&](uint32_t node) {
+        for (uint32_t child = node + 1; child < trie.end[node]; child = trie.end[child])
+            if (has_below(child, text)) return true;
+        return false;
+    });
+    if (occurs_.size() > kMostKnown) occurs_.clear();
+    return occurs_[std::move(key)] = does;
 }
 
 std::vector<Parse> Names::behind(const Parse& name, const ByteSet& first) {
@@ -111,8 +140,14 @@ std::shared_ptr<const Names::Inside> Names::inside(const Parse& name, const Embe
 Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes) {
     NameSet::Node at = engine_.slots.node(name.slot);
     for (char c : text.text) at = engine_.slots.names(name.slot).step(at, uint8_t(c));
-    if (!nodes) nodes = std::make_shared<std::vector<uint32_t>>(1, text.node);
-    return {text.lex, text.environment, engine_.slots.further(name.slot, text.text, at), text.first, std::move(nodes), num_ends_++};
+    uint32_t number = 0;
+    if (!nodes) {
+        nodes = std::make_shared<std::vector<uint32_t>>(1, text.node);
+        std::vector<uint32_t> key{text.node, text.lex.index(), text.environment, engine_.slots.symbol(name.slot)};
+        const auto [known, is_new] = numbers_.try_emplace(std::move(key), num_ends_);
+        num_ends_ += is_new, number = known->second;
+    }
+    return {text.lex, text.environment, engine_.slots.further(name.slot, text.text, at), text.first, std::move(nodes), number};
 }
 
 // PERF: of an alias that begins, llama-3 has 64,000 tokens, and behind each state of a query others are taken. All of them were walked through for each: 20 ms.
@@ -138,12 +173,11 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
         const auto one =
             std::find_if(group.some.begin(), group.some.end(), [&](const std::string& text) { return !texts.count(small(text)); });
         if (one == group.some.end()) return std::nullopt;
-        auto rest = std::make_shared<std::vector<uint32_t>>();
-        for (uint32_t node : *group.nodes)
-            if (!taken.count(node)) rest->push_back(node);
-        const bool is_whole = rest->size() == group.nodes->size();
-        End end = end_of(name, {0, group.lex, group.environment, *one, group.first}, is_whole ? group.nodes : rest);
-        if (is_whole) end.number = group.number;
+        End end = end_of(name, {0, group.lex, group.environment, *one, group.first}, group.nodes);
+        end.number = group.number;
+        for (uint32_t node : taken)
+            if (std::binary_search(group.nodes->begin(), group.nodes->end(), node)) end.without.push_back(node);
+        std::sort(end.without.begin(), end.without.end());
         found.ends.push_back(std::move(end));
     }
     const auto is_name = [&](const std::string& text) {
@@ -201,6 +235,7 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
         if (follows(t.text) || std::any_of(group.some.begin(), group.some.end(), follows)) found.alone.push_back(std::move(t));
         else group.nodes->push_back(t.node), group.first |= t.first;
     }
+    for (AnyText::Group& group : found.groups) std::sort(group.nodes->begin(), group.nodes->end());
     return any_[std::move(key)] = std::make_shared<const AnyText>(std::move(found));
 }
 

@@ -37,7 +37,7 @@ class Names {
     std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
     // Stack nodes are about to be freed.
     void forget_stacks() {
-        behind_.clear(), inside_.clear();
+        behind_.clear(), inside_.clear(), numbers_.clear();
         if (engine_.environments.indentations.active()) any_.clear();
     }
 
@@ -57,8 +57,9 @@ class Names {
         Environment environment;
         Slots::Place slot;
         ByteSet first;  // of what follows
-        std::shared_ptr<const std::vector<uint32_t>> nodes;
-        uint32_t number;
+        std::shared_ptr<const std::vector<uint32_t>> nodes;  // ascending
+        uint32_t number;                                     // of these, where the lexeme is so
+        std::vector<uint32_t> without{};                     // of the nodes; ascending
     };
     // A text of the lexeme, below which it may have ended.
     struct Text {
@@ -79,8 +80,8 @@ class Names {
             LexState lex;
             Environment environment;
             ByteSet first;
-            std::vector<std::string> some;  // of its texts, which none of its tokens writes again
-            std::shared_ptr<std::vector<uint32_t>> nodes;
+            std::vector<std::string> some;                 // of its texts, which none of its tokens writes again
+            std::shared_ptr<std::vector<uint32_t>> nodes;  // ascending
             uint32_t number;
         };
         EmbeddedText::Nodes nodes;
@@ -91,7 +92,11 @@ class Names {
     struct Behind {
         Slots::Asked asked;
         Tokens tokens;
+        std::vector<std::pair<uint32_t, uint32_t>> by_node;  // of several nodes: which of them, ascending, and the token
     };
+    void add_without(const Behind& behind, const std::vector<uint32_t>& without, std::vector<uint32_t>& words) const;
+    // A text stands in some token behind a name that has ended.
+    bool occurs(const End& end, const std::string& text);
     std::shared_ptr<const Inside> inside(const Parse& name, const EmbeddedText::Nodes& nodes);
     std::optional<Inside> inside_any(const Parse& name, const EmbeddedText::Nodes& nodes);
     std::shared_ptr<const AnyText> any_text(const Parse& name, const EmbeddedText::Nodes& nodes);
@@ -119,6 +124,8 @@ class Names {
     Memo<LexState> owing_;  // by what is owed behind it
     std::unordered_map<uint64_t, LexState> alike_;
     Memo<std::vector<std::shared_ptr<const Behind>>> behind_;
+    Memo<uint32_t> numbers_;  // of ends at one node, by it and what the lexeme is
+    std::unordered_map<std::string, bool> occurs_;
     uint32_t num_ends_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "matching/slots.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "support/task.hpp"
 
@@ -37,10 +38,69 @@ std::vector<std::pair<Symbol, Slots::Place>> Slots::begun(Meaning::State state) 
     return found;
 }
 
-bool Slots::answers(Meaning::State state, const Asked& asked) {
-    if (state == asked.state) return true;
-    return asked.is_all &&
-           std::all_of(asked.begun.begin(), asked.begun.end(), [&](const auto& b) { return begin(state, b.first) == b.second; });
+// Only what led to a state that was asked about.
+Slots::Asked Slots::Recording::finish() const {
+    std::unordered_map<Meaning::State, uint32_t> numbers{{state_, 0}};
+    std::vector<Asked::Read> reads;
+    std::vector<Meaning::State> states{state_};
+    for (const Read& r : reads_) {
+        const auto from = numbers.find(r.from);
+        if (from == numbers.end()) continue;  // of somebody else
+        uint32_t to = Asked::kVeto;
+        if (r.to != Meaning::kNone) {
+            const auto [known, is_new] = numbers.try_emplace(r.to, uint32_t(states.size()));
+            if (!is_new) continue;  // SAFETY: equal states have equal futures, and this one is there by another way
+            to = known->second, states.push_back(r.to);
+        }
+        reads.push_back({from->second, to, r.name});
+    }
+    std::vector<std::vector<std::pair<Symbol, Place>>> begun;
+    for (Meaning::State state : states) begun.push_back(slots_.begun(state));
+    std::vector<char> is_needed(states.size(), 0);
+    is_needed[0] = 1;
+    for (auto r = reads.rbegin(); r != reads.rend(); ++r) {
+        const bool refused = r->to == Asked::kVeto && !slots_.is_free_[slots_.places_[r->name].slot];
+        if (refused || (r->to != Asked::kVeto && (is_needed[r->to] || !begun[r->to].empty() || !slots_.is_free_[slots_.places_[r->name].slot])))
+            is_needed[r->from] = 1, is_needed[r->to == Asked::kVeto ? r->from : r->to] = 1;
+    }
+    Asked asked{state_, {}, {}};
+    std::vector<uint32_t> renumbered(states.size(), Asked::kVeto);
+    for (uint32_t i = 0; i < states.size(); i++)
+        if (is_needed[i]) renumbered[i] = uint32_t(asked.begun.size()), asked.begun.push_back(std::move(begun[i]));
+    for (const Asked::Read& r : reads)
+        if (r.to == Asked::kVeto ? bool(is_needed[r.from]) : bool(is_needed[r.to]))
+            asked.reads.push_back({renumbered[r.from], r.to == Asked::kVeto ? Asked::kVeto : renumbered[r.to], r.name});
+    return asked;
+}
+
+std::optional<std::vector<std::string>> Slots::difference(NameSet& one, NameSet& other) {
+    if (&one == &other) return std::vector<std::string>();
+    if (one.excluded() && other.excluded()) {
+        // Any beginning of a text is one of a name, so only whole texts differ.
+        NameSet &some = *one.excluded(), &others = *other.excluded();
+        if (&some == &others) return std::vector<std::string>();
+        if (!some.listed() || !others.listed() || some.ignores_case() != others.ignores_case()) return std::nullopt;
+        std::vector<std::string> texts;
+        std::set_symmetric_difference(some.listed()->begin(), some.listed()->end(), others.listed()->begin(), others.listed()->end(),
+                                      std::back_inserter(texts));
+        return texts;
+    }
+    if (!one.listed() || !other.listed() || one.ignores_case() != other.ignores_case()) return std::nullopt;
+    std::vector<std::string> texts, both;
+    std::set_symmetric_difference(one.listed()->begin(), one.listed()->end(), other.listed()->begin(), other.listed()->end(),
+                                  std::back_inserter(texts));
+    std::set_intersection(one.listed()->begin(), one.listed()->end(), other.listed()->begin(), other.listed()->end(),
+                          std::back_inserter(both));
+    const auto shared = [](const std::string& a, const std::string& b) {
+        return size_t(std::mismatch(a.begin(), a.begin() + long(std::min(a.size(), b.size())), b.begin()).first - a.begin());
+    };
+    for (std::string& text : texts) {
+        const auto next = std::lower_bound(both.begin(), both.end(), text);
+        size_t common = next == both.end() ? 0 : shared(text, *next);
+        if (next != both.begin()) common = std::max(common, shared(text, *std::prev(next)));
+        text.resize(std::min(text.size(), common + 1));
+    }
+    return texts;
 }
 
 Slots::Place Slots::names_of(Meaning::State state, Symbol slot) {
@@ -64,7 +124,12 @@ Slots::Place Slots::further(Place place, std::string_view text, NameSet::Node no
 }
 
 Meaning::State Slots::read(Meaning::State state, Place name) {
-    num_reads_++;
+    const Meaning::State next = read_unrecorded(state, name);
+    for (Recording* recording : recordings_) recording->add(state, name, next);
+    return next;
+}
+
+Meaning::State Slots::read_unrecorded(Meaning::State state, Place name) {
     if (!is_free_[places_[name].slot]) return read_now(settled(state), name);
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;

@@ -35,6 +35,10 @@ class NameSet {
     virtual bool is_name(Node node) = 0;
     // Any text is a name but for some, and what may follow one may follow all others, but for some: the rests of both, behind a node. None: it is not so.
     virtual std::optional<std::vector<std::string>> unlike(Node) { return std::nullopt; }
+    // All of them, sorted (null: they are not listed); and those that are none, where all others are.
+    virtual const std::vector<std::string>* listed() { return nullptr; }
+    virtual NameSet* excluded() { return nullptr; }
+    virtual bool ignores_case() { return false; }
     // The rests of some names, short ones first; none: those that the terminal has.
     virtual std::vector<std::string> rests(Node node, size_t most) = 0;
 };
@@ -123,17 +127,43 @@ class Slots {
     Meaning::State restored(std::string_view bytes) { return meaning_->restored(bytes); }
     const std::string& text(Place place) const { return places_[place].text; }
 
-    // What is known of a state: the names that there are in some slots. `is_all`: nothing else was asked.
+    // What was asked of a state and of those behind it: names that there are in some slots, and names that were read.
     struct Asked {
+        struct Read {
+            uint32_t from, to;  // of `begun`; `to` is kVeto where it was refused
+            Place name;
+        };
+        static constexpr uint32_t kVeto = ~0u;
         Meaning::State state;
-        std::vector<std::pair<Symbol, Place>> begun;
-        bool is_all = true;
+        std::vector<std::vector<std::pair<Symbol, Place>>> begun;  // of the state first
+        std::vector<Read> reads;
     };
-    std::vector<std::pair<Symbol, Place>> begun(Meaning::State state) const;
-    // How often names were read so far.
-    uint64_t num_reads() const { return num_reads_; }
-    // The same names are there in this state, or it is that one.
-    bool answers(Meaning::State state, const Asked& asked);
+    // Takes down what is asked from here on, whoever asks, until it is finished.
+    class Recording {
+      public:
+        Recording(Slots& slots, Meaning::State state) : slots_(slots), state_(state) { slots_.recordings_.push_back(this); }
+        ~Recording() { slots_.recordings_.erase(std::find(slots_.recordings_.begin(), slots_.recordings_.end(), this)); }
+        Recording(const Recording&) = delete;
+        Recording& operator=(const Recording&) = delete;
+        void add(Meaning::State from, Place name, Meaning::State to) {
+            if (known_.insert(pack(from, name)).second) reads_.push_back({from, name, to});
+        }
+        Asked finish() const;
+
+      private:
+        struct Read {
+            Meaning::State from;
+            Place name;
+            Meaning::State to;
+        };
+        Slots& slots_;
+        const Meaning::State state_;
+        std::vector<Read> reads_;
+        std::unordered_set<uint64_t> known_;
+    };
+    // The same was answered, or would be, but for names that do not matter, of which `matters` is asked: no text with that in it is read.
+    template <class Matters>
+    bool answers(Meaning::State state, const Asked& asked, Matters matters);
 
     // As Tallies: places and states that nobody is at are forgotten.
     bool wants_collection() const { return num_known_ > collect_at_; }
@@ -149,10 +179,14 @@ class Slots {
         std::string text;
     };
     Place intern(At at);
+    std::vector<std::pair<Symbol, Place>> begun(Meaning::State state) const;
+    // Texts by which two sets differ, or their beginnings that no name of both has; none: that is not known.
+    static std::optional<std::vector<std::string>> difference(NameSet& one, NameSet& other);
     Place names_of(Meaning::State state, Symbol slot);
     // A state that Python has, for one that was not asked for yet.
     static constexpr Meaning::State kOwed = 1u << 31;
     Meaning::State settled(Meaning::State state);
+    Meaning::State read_unrecorded(Meaning::State state, Place name);
     Meaning::State read_now(Meaning::State state, Place name);
 
     const std::shared_ptr<Meaning> meaning_;
@@ -161,7 +195,7 @@ class Slots {
     std::vector<At> places_{1};
     std::vector<Place> free_;  // of places_
     // Of places, answers and states that are owed.
-    static constexpr size_t kCollectAt = size_t(1) << 17;
+    static constexpr size_t kCollectAt = size_t(1) << 21;
     size_t num_known_ = 0, collect_at_ = kCollectAt;
     std::unordered_set<Meaning::State> marked_states_;
     std::unordered_set<Place> marked_places_;
@@ -173,7 +207,7 @@ class Slots {
     std::unordered_map<Meaning::State, std::optional<Texts>> missing_;
     std::unordered_map<Symbol, Texts> growth_;
     std::vector<char> is_free_;  // by symbol
-    uint64_t num_reads_ = 0;
+    std::vector<Recording*> recordings_;
     struct Owed {
         Meaning::State before;
         Place name;
@@ -183,5 +217,30 @@ class Slots {
     std::vector<uint32_t> free_owed_;       // of owed_
     FlatMap<Meaning::State> owed_numbers_;  // by state and place
 };
+
+template <class Matters>
+bool Slots::answers(Meaning::State state, const Asked& asked, Matters matters) {
+    if (state == asked.state) return true;
+    const auto same = [&](Meaning::State at, const std::vector<std::pair<Symbol, Place>>& begun) {
+        return std::all_of(begun.begin(), begun.end(), [&](const auto& b) {
+            const Place now = begin(at, b.first);
+            if (now == b.second) return true;
+            if (now == kNone || b.second == kNone) return false;
+            const std::optional<std::vector<std::string>> texts = difference(names(now), names(b.second));
+            return texts && std::none_of(texts->begin(), texts->end(), matters);
+        });
+    };
+    if (!same(state, asked.begun[0])) return false;
+    std::vector<Meaning::State> states(asked.begun.size(), Meaning::kNone);
+    states[0] = state;
+    for (const Asked::Read& r : asked.reads) {
+        const Meaning::State next = read(states[r.from], r.name);
+        if ((next == Meaning::kNone) != (r.to == Asked::kVeto)) return false;
+        if (r.to == Asked::kVeto) continue;
+        states[r.to] = next;
+        if (!same(next, asked.begun[r.to])) return false;
+    }
+    return true;
+}
 
 }  // namespace derivable

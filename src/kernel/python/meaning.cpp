@@ -48,6 +48,8 @@ class SortedNames final : public NameSet {
     bool is_name(Node node) override {
         return nodes_[node].begin < nodes_[node].end && names_[nodes_[node].begin].size() == nodes_[node].depth;
     }
+    const std::vector<std::string>* listed() override { return &names_; }
+    bool ignores_case() override { return ignores_case_; }
     std::vector<std::string> rests(Node node, size_t most) override {
         const Range at = nodes_[node];
         std::vector<std::pair<size_t, uint32_t>> lengths;
@@ -129,6 +131,7 @@ class OtherNames final : public NameSet {
         return rests;
     }
     std::vector<std::string> rests(Node, size_t) override { return {}; }
+    NameSet* excluded() override { return but_.get(); }
 
   private:
     const NameSetRef but_, marked_;
