@@ -1,6 +1,7 @@
 #include "matching/borders.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <queue>
 #include <string>
 
@@ -174,10 +175,18 @@ class Borders::Search {
         if (after.line_end != kNoLineEnd) line_ends.push_back(after.line_end);
         const AcceptSet accepts = b_.engine_.stacks.accepts(after.stack);
         const LexState start = lexemes.start(accepts, obligations, after.environment).value;
+        std::vector<ByteSet> next;  // of the nodes
         for (Symbol slot : b_.engine_.slots.symbols()) {
             if (!b_.engine_.stacks.contains(accepts, slot)) continue;
+            // PERF: behind most line breaks and blanks a token has no letter.
+            if (next.empty()) std::transform(near.begin(), near.end(), std::back_inserter(next), [&](uint32_t n) { return bytes_behind(n); });
+            const ByteSet& first = lexemes.first_bytes(slot);
+            Nodes some;
+            for (size_t i = 0; i < near.size(); i++)
+                if (first.meets(next[i])) some.push_back(near[i]);
+            if (some.empty()) continue;
             Nodes& found = names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot, line_ends}];
-            found.insert(found.end(), near.begin(), near.end());
+            found.insert(found.end(), some.begin(), some.end());
         }
         if (start != kNoState) visit(near, {start, after.stack, after.environment}, line_ends);
     }
@@ -194,6 +203,12 @@ class Borders::Search {
         }
     }
 
+    ByteSet bytes_behind(uint32_t node) const {
+        if (node == Runs::kRoot) return ByteSet::all();
+        ByteSet bytes;
+        for (uint32_t child = node + 1; child < trie_.end[node]; child = trie_.end[child]) bytes.set(trie_.byte[child]);
+        return bytes;
+    }
     uint64_t height(uint32_t node) const { return node == Runs::kRoot ? kFar : trie_.height[node]; }
 
     void walk(uint32_t node, LexState state, Environment environment, uint64_t ignored, std::map<Ended, Nodes>& ended) {

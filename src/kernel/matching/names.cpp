@@ -143,7 +143,7 @@ Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<co
     uint32_t number = 0;
     if (!nodes) {
         nodes = std::make_shared<std::vector<uint32_t>>(1, text.node);
-        std::vector<uint32_t> key{text.node, text.lex.index(), text.environment, engine_.slots.symbol(name.slot)};
+        std::vector<uint32_t> key{text.node, text.lex.index(), engine_.terminals.to_lexer(engine_.slots.symbol(name.slot)).index()};
         const auto [known, is_new] = numbers_.try_emplace(std::move(key), num_ends_);
         num_ends_ += is_new, number = known->second;
     }
@@ -156,7 +156,9 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
     const std::optional<std::vector<std::string>> unlike = names.unlike(engine_.slots.node(name.slot));
     if (!unlike) return std::nullopt;
     const std::shared_ptr<const AnyText> kept = any_text(name, nodes);
+    if (!kept) return std::nullopt;
     const AnyText& any = *kept;
+    const Environment environment = engine_.environments.indentations.idle(name.environment);
     std::unordered_set<std::string> texts;  // in small letters: nodes are looked for in any case, and looked at one by one
     for (const std::string& text : *unlike) texts.insert(small(text));
     std::vector<Text> apart;
@@ -173,7 +175,7 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
         const auto one =
             std::find_if(group.some.begin(), group.some.end(), [&](const std::string& text) { return !texts.count(small(text)); });
         if (one == group.some.end()) return std::nullopt;
-        End end = end_of(name, {0, group.lex, group.environment, *one, group.first}, group.nodes);
+        End end = end_of(name, {0, group.lex, environment, *one, group.first}, group.nodes);
         end.number = group.number;
         for (uint32_t node : taken)
             if (std::binary_search(group.nodes->begin(), group.nodes->end(), node)) end.without.push_back(node);
@@ -185,8 +187,11 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
         for (char c : text) at = names.step(at, uint8_t(c));
         return names.is_name(at);
     };
-    for (const Text& text : any.alone)
-        if (!taken.count(text.node) && is_name(text.text)) found.ends.push_back(end_of(name, text, {}));
+    for (Text text : any.alone) {
+        if (taken.count(text.node) || !is_name(text.text)) continue;
+        text.environment = environment;
+        found.ends.push_back(end_of(name, text, {}));
+    }
     for (Text& text : apart) {
         Parse further = name;
         const Symbol slot = engine_.slots.symbol(name.slot);
@@ -204,24 +209,28 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
 
 std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const EmbeddedText::Nodes& nodes) {
     constexpr size_t kMostSome = 4;
-    std::vector<uint32_t> key{name.lex.index(), name.environment, engine_.slots.symbol(name.slot)};
+    const Symbol slot = engine_.slots.symbol(name.slot);
+    const bool is_start = engine_.slots.text(name.slot).empty();
+    const LexState lex = is_start ? alike_at_start(name.lex, slot) : name.lex;
+    std::vector<uint32_t> key{lex.index(), is_start, engine_.terminals.to_lexer(slot).index()};
     add_nodes(key, nodes);
     if (const auto known = any_.find(key); known != any_.end()) return known->second;
     std::vector<uint32_t> tokens;
     std::vector<Text> ends;
     walk(name, nodes, nullptr, tokens, ends);
+    const auto may_be_newline = [&](const Text& t) { return engine_.spanner.prospects.may_be_newline(t.lex); };
+    if (std::any_of(ends.begin(), ends.end(), may_be_newline)) return any_[std::move(key)] = nullptr;
     AnyText found{nodes, std::make_shared<Tokens>(std::move(tokens), vocabulary_.words()), {}, {}};
-    for (Text& t : ends) t.lex = alike(t.lex, engine_.slots.symbol(name.slot));
+    for (Text& t : ends) t.lex = alike(t.lex, slot);
     // Long texts, which tokens hardly write twice.
     std::stable_sort(ends.begin(), ends.end(), [](const Text& a, const Text& b) { return a.text.size() > b.text.size(); });
     const auto group_of = [&](const Text& t) {
-        return std::find_if(found.groups.begin(), found.groups.end(),
-                            [&](const AnyText::Group& g) { return g.lex == t.lex && g.environment == t.environment; });
+        return std::find_if(found.groups.begin(), found.groups.end(), [&](const AnyText::Group& g) { return g.lex == t.lex; });
     };
     for (const Text& t : ends) {
         auto group = group_of(t);
         if (group == found.groups.end())
-            group = found.groups.insert(group, {t.lex, t.environment, {}, {}, std::make_shared<std::vector<uint32_t>>(), num_ends_++});
+            group = found.groups.insert(group, {t.lex, {}, {}, std::make_shared<std::vector<uint32_t>>(), num_ends_++});
         if (group->some.size() < kMostSome) group->some.push_back(t.text);
     }
     for (Text& t : ends) {
@@ -243,9 +252,9 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
 // that 88,000 calls into Python were made, and 1,400 are without.
 LexState Names::alike(LexState lex, Symbol slot) {
     Lexer& lexer = engine_.access.lexer();
-    const uint64_t key = pack(lex.index(), slot);
+    const uint64_t key = pack(lex.index(), engine_.terminals.to_lexer(slot).index());
     if (const auto known = alike_.find(key); known != alike_.end()) return known->second;
-    std::vector<uint32_t> owes{slot};  // to each kind of byte
+    std::vector<uint32_t> owes{engine_.terminals.to_lexer(slot).index()};  // to each kind of byte
     const std::vector<Lexer::Exit> exits = lexer.exits(lex);
     for (uint8_t byte : lexer.representative_bytes()) {
         for (const Lexer::Exit& e : exits)
@@ -253,6 +262,18 @@ LexState Names::alike(LexState lex, Symbol slot) {
         owes.push_back(~0u);
     }
     return alike_[key] = owing_.try_emplace(std::move(owes), lex).first->second;
+}
+
+// PERF: states before a lexeme differ by all that may stand there. Behind a letter most of that is gone: of 298 of Python's 30 are left.
+LexState Names::alike_at_start(LexState lex, Symbol slot) {
+    const uint64_t key = pack(lex.index(), engine_.terminals.to_lexer(slot).index());
+    if (const auto known = alike_at_start_.find(key); known != alike_at_start_.end()) return known->second;
+    std::vector<uint32_t> leads{engine_.terminals.to_lexer(slot).index()};
+    Lexer& lexer = engine_.access.lexer();
+    const ByteSet& first = lexemes_.first_bytes(slot);
+    for (uint32_t byte = 0; byte < 256; byte++)
+        if (first[uint8_t(byte)]) leads.push_back(lexer.step(lex, uint8_t(byte)).index());
+    return alike_at_start_[key] = starting_.try_emplace(std::move(leads), lex).first->second;
 }
 
 void Names::walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens,

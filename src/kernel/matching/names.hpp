@@ -78,7 +78,6 @@ class Names {
     struct AnyText {
         struct Group {
             LexState lex;
-            Environment environment;
             ByteSet first;
             std::vector<std::string> some;                 // of its texts, which none of its tokens writes again
             std::shared_ptr<std::vector<uint32_t>> nodes;  // ascending
@@ -99,6 +98,7 @@ class Names {
     bool occurs(const End& end, const std::string& text);
     std::shared_ptr<const Inside> inside(const Parse& name, const EmbeddedText::Nodes& nodes);
     std::optional<Inside> inside_any(const Parse& name, const EmbeddedText::Nodes& nodes);
+    // Null: its lexeme may be that of a newline, too.
     std::shared_ptr<const AnyText> any_text(const Parse& name, const EmbeddedText::Nodes& nodes);
     // Below a node of the vocabulary, where the name is `text` further, at `at` of the names; null: of any.
     void walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
@@ -109,6 +109,8 @@ class Names {
     std::vector<uint32_t> followers(const Parse& name, uint32_t node);
     // One of the states of a lexeme behind which the same may follow.
     LexState alike(LexState lex, Symbol slot);
+    // One of the states before a lexeme that are the same behind its first byte.
+    LexState alike_at_start(LexState lex, Symbol slot);
     ByteSet bytes_of(const std::vector<uint32_t>& nodes) const;
     bool has_below(uint32_t node, const std::string& text) const;
     void add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const;
@@ -122,7 +124,8 @@ class Names {
     Memo<std::shared_ptr<const Inside>> inside_;
     Memo<std::shared_ptr<const AnyText>> any_;
     Memo<LexState> owing_;  // by what is owed behind it
-    std::unordered_map<uint64_t, LexState> alike_;
+    Memo<LexState> starting_;  // by where bytes lead
+    std::unordered_map<uint64_t, LexState> alike_, alike_at_start_;  // by state and terminal
     Memo<std::vector<std::shared_ptr<const Behind>>> behind_;
     Memo<uint32_t> numbers_;  // of ends at one node, by it and what the lexeme is
     std::unordered_map<std::string, bool> occurs_;
