@@ -138,8 +138,6 @@ std::shared_ptr<const Names::Inside> Names::inside(const Parse& name, const Embe
 }
 
 Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes) {
-    NameSet::Node at = engine_.slots.node(name.slot);
-    for (char c : text.text) at = engine_.slots.names(name.slot).step(at, uint8_t(c));
     uint32_t number = 0;
     if (!nodes) {
         nodes = std::make_shared<std::vector<uint32_t>>(1, text.node);
@@ -147,7 +145,7 @@ Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<co
         const auto [known, is_new] = numbers_.try_emplace(std::move(key), num_ends_);
         num_ends_ += is_new, number = known->second;
     }
-    return {text.lex, text.environment, engine_.slots.further(name.slot, text.text, at), text.first, std::move(nodes), number};
+    return {text.lex, text.environment, engine_.slots.further(name.slot, text.text), text.first, std::move(nodes), number};
 }
 
 // PERF: of an alias that begins, llama-3 has 64,000 tokens, and behind each state of a query others are taken. All of them were walked through for each: 20 ms.
@@ -210,7 +208,7 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
 std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const EmbeddedText::Nodes& nodes) {
     constexpr size_t kMostSome = 4;
     const Symbol slot = engine_.slots.symbol(name.slot);
-    const bool is_start = engine_.slots.text(name.slot).empty();
+    const bool is_start = engine_.slots.is_at_start(name.slot);
     const LexState lex = is_start ? alike_at_start(name.lex, slot) : name.lex;
     std::vector<uint32_t> key{lex.index(), is_start, engine_.terminals.to_lexer(slot).index()};
     add_nodes(key, nodes);

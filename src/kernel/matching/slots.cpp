@@ -11,18 +11,32 @@ namespace {
 constexpr uint64_t kCall = 200;  // work of a call into Python
 }  // namespace
 
-Slots::Place Slots::intern(At at) {
-    const auto address = reinterpret_cast<uintptr_t>(at.names.get());
-    std::string key(reinterpret_cast<const char*>(&at.slot), sizeof at.slot);
-    key.append(reinterpret_cast<const char*>(&address), sizeof address);
-    key += at.text;
-    const Place next = free_.empty() ? Place(places_.size()) : free_.back();
-    const auto [known, is_new] = numbers_.try_emplace(std::move(key), next);
-    if (!is_new) return known->second;
-    num_known_++;
-    if (free_.empty()) places_.push_back(std::move(at));
-    else places_[next] = std::move(at), free_.pop_back();
+// SAFETY: what cannot be allocated throws, and then nothing may be known by a number that is not there.
+Slots::Place Slots::added(At at) {
+    if (free_.empty()) places_.emplace_back(), free_.push_back(Place(places_.size() - 1));
+    const Place next = free_.back();
+    places_[next] = at;
+    free_.pop_back(), num_known_++;
     return next;
+}
+
+Slots::Place Slots::root(Symbol slot, NameSetRef names) {
+    std::vector<uint32_t> key{slot};
+    for (uint32_t word : address_words(names.get())) key.push_back(word);
+    if (const auto known = beginnings_.find(key); known != beginnings_.end()) return known->second;
+    if (free_roots_.empty()) roots_.emplace_back(), free_roots_.push_back(uint32_t(roots_.size() - 1));
+    const uint32_t root = free_roots_.back();
+    const Place place = added({root});
+    free_roots_.pop_back();
+    roots_[root] = {slot, std::move(names)};
+    return beginnings_[std::move(key)] = place;
+}
+
+std::string Slots::text(Place place) const {
+    std::string text;
+    for (; places_[place].parent != kNone; place = places_[place].parent) text.push_back(char(places_[place].byte));
+    std::reverse(text.begin(), text.end());
+    return text;
 }
 
 Slots::Place Slots::begin(Meaning::State state, Symbol slot) {
@@ -59,8 +73,8 @@ Slots::Asked Slots::Recording::finish() const {
     std::vector<char> is_needed(states.size(), 0);
     is_needed[0] = 1;
     for (auto r = reads.rbegin(); r != reads.rend(); ++r) {
-        const bool refused = r->to == Asked::kVeto && !slots_.is_free_[slots_.places_[r->name].slot];
-        if (refused || (r->to != Asked::kVeto && (is_needed[r->to] || !begun[r->to].empty() || !slots_.is_free_[slots_.places_[r->name].slot])))
+        const bool refused = r->to == Asked::kVeto && !slots_.is_free_[slots_.symbol(r->name)];
+        if (refused || (r->to != Asked::kVeto && (is_needed[r->to] || !begun[r->to].empty() || !slots_.is_free_[slots_.symbol(r->name)])))
             is_needed[r->from] = 1, is_needed[r->to == Asked::kVeto ? r->from : r->to] = 1;
     }
     Asked asked{state_, {}, {}};
@@ -108,19 +122,17 @@ Slots::Place Slots::names_of(Meaning::State state, Symbol slot) {
     if (const Place* known = begun_.find(key)) return *known;
     work(kCall), num_known_++;
     NameSetRef names = meaning_->names(state, slot);
-    const Place place = names ? intern({slot, std::move(names), NameSet::kRoot, {}}) : kNone;
+    const Place place = names ? root(slot, std::move(names)) : kNone;
     return begun_[key] = place;
 }
 
 Slots::Place Slots::step(Place place, uint8_t byte) {
+    const uint64_t key = pack(place, byte);
+    if (const Place* known = steps_.find(key)) return *known;
     const NameSet::Node next = names(place).step(node(place), byte);
-    const char text = char(byte);
-    return next == NameSet::kNowhere ? kNone : further(place, {&text, 1}, next);
-}
-
-Slots::Place Slots::further(Place place, std::string_view text, NameSet::Node node) {
-    const At& at = places_[place];
-    return intern({at.slot, at.names, node, at.text + std::string(text)});
+    if (next == NameSet::kNowhere) return steps_[key] = kNone;
+    const Place further = added({places_[place].root, place, next, byte});
+    return steps_[key] = further;
 }
 
 Meaning::State Slots::read(Meaning::State state, Place name) {
@@ -130,7 +142,7 @@ Meaning::State Slots::read(Meaning::State state, Place name) {
 }
 
 Meaning::State Slots::read_unrecorded(Meaning::State state, Place name) {
-    if (!is_free_[places_[name].slot]) return read_now(settled(state), name);
+    if (!is_free_[symbol(name)]) return read_now(settled(state), name);
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;
     num_known_++;
@@ -156,7 +168,7 @@ Meaning::State Slots::read_now(Meaning::State state, Place name) {
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = read_.find(key)) return *known;
     work(kCall), num_known_++;
-    const Meaning::State next = meaning_->read(state, places_[name].slot, places_[name].text);
+    const Meaning::State next = meaning_->read(state, symbol(name), text(name));
     return read_[key] = next;
 }
 
@@ -180,18 +192,29 @@ void Slots::mark(Meaning::State state, Place place) {
 }
 
 void Slots::finish_collection() {
-    begun_ = {}, read_ = {}, may_end_ = {}, owed_numbers_ = {}, missing_ = {};
+    begun_ = {}, read_ = {}, may_end_ = {}, owed_numbers_ = {}, missing_ = {}, steps_ = {};
     marked_places_.insert(layout_.begin(), layout_.end());
-    for (auto known = numbers_.begin(); known != numbers_.end();) {
-        const Place place = known->second;
-        if (marked_places_.count(place)) {
-            ++known;
+    for (Place place : std::vector<Place>(marked_places_.begin(), marked_places_.end()))  // and what is before them
+        while (place != kNone && places_[place].parent != kNone && marked_places_.insert(places_[place].parent).second)
+            place = places_[place].parent;
+    std::vector<char> is_used(roots_.size(), 0);
+    is_used[0] = 1;
+    free_.clear();
+    for (Place place = 1; place < places_.size(); place++) {
+        const At at = places_[place];
+        if (!marked_places_.count(place)) {
+            places_[place] = {};
+            free_.push_back(place);
             continue;
         }
-        places_[place] = {};
-        free_.push_back(place);
-        known = numbers_.erase(known);
+        is_used[at.root] = 1;
+        if (at.parent != kNone) steps_[pack(at.parent, at.byte)] = place;
     }
+    for (auto known = beginnings_.begin(); known != beginnings_.end();)
+        known = marked_places_.count(known->second) ? std::next(known) : beginnings_.erase(known);
+    free_roots_.clear();
+    for (uint32_t i = 0; i < roots_.size(); i++)
+        if (!is_used[i]) roots_[i] = {}, free_roots_.push_back(i);
     std::vector<Meaning::State> states;
     for (Meaning::State s : marked_states_)
         if (!(s & kOwed)) states.push_back(s);
@@ -202,7 +225,7 @@ void Slots::finish_collection() {
         // What it was found from may be gone, and its number another state's.
         else if (marked_states_.count(owed.before) && marked_places_.count(owed.name)) owed_numbers_[pack(owed.before, owed.name)] = kOwed | i;
     }
-    num_known_ = numbers_.size() + marked_states_.size();
+    num_known_ = marked_places_.size() + marked_states_.size();
     collect_at_ = std::max(kCollectAt, 2 * num_known_);
     meaning_->keep(states);
 }

@@ -88,7 +88,7 @@ class Slots {
             if (layout[i] != kEnd) {
                 is_free_.resize(std::max<size_t>(is_free_.size(), layout[i] + 1));
                 is_free_[layout[i]] = true;
-                layout_[i] = intern({layout[i], nullptr, NameSet::kRoot, {}});
+                layout_[i] = root(layout[i], nullptr);
             }
     }
 
@@ -99,13 +99,16 @@ class Slots {
     Place begin(Meaning::State state, Symbol slot);
     Place step(Place place, uint8_t byte);
     // For who goes through many names: the names, where in them a place is, and the place some text further.
-    NameSet& names(Place place) const { return *places_[place].names; }
+    NameSet& names(Place place) const { return *roots_[places_[place].root].names; }
     NameSet::Node node(Place place) const { return places_[place].node; }
-    Place further(Place place, std::string_view text, NameSet::Node node);
-    Symbol symbol(Place place) const { return places_[place].slot; }
-    std::vector<std::string> rests(Place place, size_t most) const { return places_[place].names->rests(places_[place].node, most); }
+    Place further(Place place, std::string_view text) {
+        for (char c : text) place = place == kNone ? kNone : step(place, uint8_t(c));
+        return place;
+    }
+    Symbol symbol(Place place) const { return roots_[places_[place].root].slot; }
+    std::vector<std::string> rests(Place place, size_t most) const { return names(place).rests(node(place), most); }
     std::pair<uint32_t, Texts> longest(Symbol slot) { return meaning_->longest(slot); }
-    bool is_name(Place place) const { return places_[place].names->is_name(places_[place].node); }
+    bool is_name(Place place) const { return names(place).is_name(node(place)); }
     // Behind a name. kNone: it is not allowed.
     //
     // PERF: behind a free name it is asked for when somebody needs it: any text may stand for an alias, and of tokens that end one there are thousands.
@@ -125,7 +128,8 @@ class Slots {
     }
     std::string written(Meaning::State state) { return meaning_->written(settled(state)); }
     Meaning::State restored(std::string_view bytes) { return meaning_->restored(bytes); }
-    const std::string& text(Place place) const { return places_[place].text; }
+    std::string text(Place place) const;
+    bool is_at_start(Place place) const { return places_[place].parent == kNone; }
 
     // What was asked of a state and of those behind it: names that there are in some slots, and names that were read.
     struct Asked {
@@ -172,13 +176,19 @@ class Slots {
     void finish_collection();
 
   private:
-    struct At {
-        Symbol slot;
+    struct Root {
+        Symbol slot = kEnd;
         NameSetRef names;
-        NameSet::Node node;
-        std::string text;
     };
-    Place intern(At at);
+    // PERF: 40 bytes with the entry of `steps_`. With texts and a table by them it was 170, and walks through the vocabulary make a million of them.
+    struct At {
+        uint32_t root = 0;
+        Place parent = kNone;  // a byte before
+        NameSet::Node node = NameSet::kRoot;
+        uint8_t byte = 0;
+    };
+    Place root(Symbol slot, NameSetRef names);
+    Place added(At at);
     std::vector<std::pair<Symbol, Place>> begun(Meaning::State state) const;
     // Texts by which two sets differ, or their beginnings that no name of both has; none: that is not known.
     static std::optional<std::vector<std::string>> difference(NameSet& one, NameSet& other);
@@ -193,15 +203,18 @@ class Slots {
     std::vector<Symbol> symbols_;
     std::array<Place, 3> layout_{};  // kNone: no slot
     std::vector<At> places_{1};
-    std::vector<Place> free_;  // of places_
+    std::vector<Root> roots_{1};
+    std::vector<Place> free_;           // of places_
+    std::vector<uint32_t> free_roots_;  // of roots_
     // Of places, answers and states that are owed.
-    static constexpr size_t kCollectAt = size_t(1) << 21;
+    static constexpr size_t kCollectAt = size_t(1) << 20;
     size_t num_known_ = 0, collect_at_ = kCollectAt;
     std::unordered_set<Meaning::State> marked_states_;
     std::unordered_set<Place> marked_places_;
-    std::unordered_map<std::string, Place> numbers_;  // by slot, names and text
+    std::unordered_map<std::vector<uint32_t>, Place, WordsHash> beginnings_;  // by slot and names
     // What was asked of the meaning. PERF: a call into Python takes a microsecond and more, and the interpreter's lock.
     FlatMap<Place> begun_;          // by state and slot
+    FlatMap<Place> steps_;          // by place and byte
     FlatMap<Meaning::State> read_;  // by state and place
     FlatMap<char> may_end_;
     std::unordered_map<Meaning::State, std::optional<Texts>> missing_;
