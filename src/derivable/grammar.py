@@ -367,8 +367,7 @@ class Grammar(Combining):
             database: for `"sql"`: one statement whose tables, columns and functions exist there (`docs/sql.md`). A dict
                 of tables and their columns, `CREATE` statements, an SQLAlchemy `MetaData`, or an open connection.
             verbs: what statements may do there: some of `select`, `insert`, `update`, `delete`; by default all.
-            tables: those of the database that may be named; by default all.
-            columns_denied: columns that may not, as `"table.column"`.
+            tables, columns_denied: tables that may be named (by default all); columns that may not, `"table.column"`.
             parameters: names of parameters, which are written `:name`; by default any parameter may stand.
             names: for `"python"`: names that may be used are there (`docs/python_names.md`).
             limits: bounds on the text of the grammar and `extend` together.

@@ -87,6 +87,7 @@ void Constraint::begin_names() {
         throw Unsupported("meaning",
                           "under longest match, a grammar whose lexemes can run together has no slots: whether a text can be "
                           "completed would depend on the names");
+    stacks_.collect_rarely();  // masks of names
     initial_[0].meaning = slots_.start();
     const Parse first = initial_[0];
     lexemes_.names(first, first.lex, ByteSet::all(), [&](Parse name) { initial_.push_back(std::move(name)); });

@@ -120,7 +120,7 @@ std::optional<std::vector<std::string>> Slots::difference(NameSet& one, NameSet&
 Slots::Place Slots::names_of(Meaning::State state, Symbol slot) {
     const uint64_t key = pack(state, slot);
     if (const Place* known = begun_.find(key)) return *known;
-    work(kCall), num_known_++;
+    work(kCall), num_known_ += kAnswer;
     NameSetRef names = meaning_->names(state, slot);
     const Place place = names ? root(slot, std::move(names)) : kNone;
     return begun_[key] = place;
@@ -145,7 +145,7 @@ Meaning::State Slots::read_unrecorded(Meaning::State state, Place name) {
     if (!is_free_[symbol(name)]) return read_now(settled(state), name);
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;
-    num_known_++;
+    num_known_ += kAnswer;
     if (free_owed_.empty()) free_owed_.push_back(uint32_t(owed_.size())), owed_.emplace_back();
     const uint32_t number = free_owed_.back();
     free_owed_.pop_back();
@@ -167,7 +167,7 @@ Meaning::State Slots::read_line_end(Meaning::State state, LineEnd end) {
 Meaning::State Slots::read_now(Meaning::State state, Place name) {
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = read_.find(key)) return *known;
-    work(kCall), num_known_++;
+    work(kCall), num_known_ += kAnswer;
     const Meaning::State next = meaning_->read(state, symbol(name), text(name));
     return read_[key] = next;
 }
@@ -225,7 +225,7 @@ void Slots::finish_collection() {
         // What it was found from may be gone, and its number another state's.
         else if (marked_states_.count(owed.before) && marked_places_.count(owed.name)) owed_numbers_[pack(owed.before, owed.name)] = kOwed | i;
     }
-    num_known_ = marked_places_.size() + marked_states_.size();
+    num_known_ = marked_places_.size() + kAnswer * marked_states_.size();
     collect_at_ = std::max(kCollectAt, 2 * num_known_);
     meaning_->keep(states);
 }
@@ -234,7 +234,7 @@ const Slots::Texts* Slots::missing(Meaning::State state) {
     state = settled(state);
     auto known = missing_.find(state);
     if (known == missing_.end()) {
-        work(kCall), num_known_++;
+        work(kCall), num_known_ += kAnswer;
         known = missing_.emplace(state, meaning_->missing(state)).first;
     }
     return known->second ? &*known->second : nullptr;
@@ -251,7 +251,7 @@ Meaning::State Slots::before_owed(Meaning::State state, std::vector<Place>& name
 bool Slots::may_end(Meaning::State state) {
     if (!active() || state == Meaning::kNone) return true;  // nothing of it is known: what is asked is of all texts
     if (const char* known = may_end_.find(state)) return *known;
-    work(kCall), num_known_++;
+    work(kCall), num_known_ += kAnswer;
     const bool may = meaning_->may_end(settled(state));
     may_end_[state] = char(may);
     return may;

@@ -207,7 +207,7 @@ class Slots {
     std::vector<Place> free_;           // of places_
     std::vector<uint32_t> free_roots_;  // of roots_
     // Of places, answers and states that are owed.
-    static constexpr size_t kCollectAt = size_t(1) << 20;
+    static constexpr size_t kCollectAt = size_t(1) << 20, kAnswer = 8;  // what is held of it, in places
     size_t num_known_ = 0, collect_at_ = kCollectAt;
     std::unordered_set<Meaning::State> marked_states_;
     std::unordered_set<Place> marked_places_;

@@ -445,7 +445,7 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
     accepted_ = {};
     continuations_ = {};
     accepting_ = {};
-    collect_at_ = std::max(kCollectAt, 2 * num_live());
+    collect_at_ = std::max(least_collected_, 2 * num_live());
 }
 
 void Stacks::forget_states() {

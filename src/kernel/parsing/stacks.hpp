@@ -126,6 +126,8 @@ class Stacks {
     // Frees every node that is not below one of the frontiers that `roots` reports. Called between operations only.
     bool wants_collection() const { return graph_.num_live() > collect_at_; }
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots);
+    // Where much is known by the numbers of stacks. Then a collection takes up to 60 ms.
+    void collect_rarely() { least_collected_ = collect_at_ = 1u << 19; }
     // Right after a collection: forgets what is known about the nodes, the LR states that none of them has, and what words of signatures say.
     void forget_states();
     // What words of signatures say, read where nothing was asked for.
@@ -133,7 +135,7 @@ class Stacks {
 
   private:
     // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.
-    static constexpr uint32_t kCollectAt = 1u << 19;
+    static constexpr uint32_t kCollectAt = 1u << 14;
 
     struct Shifter {
         NodeId node;
@@ -207,7 +209,7 @@ class Stacks {
     Interner levels_;
     std::vector<NodeId> level_, next_level_;
     std::vector<uint32_t> words_;
-    uint32_t collect_at_ = kCollectAt;
+    uint32_t least_collected_ = kCollectAt, collect_at_ = kCollectAt;
     struct Continuation {
         NodeId node = kNoNode;  // kNoNode: there are several, or no such head; then the rest is of the parents
         int above = 0;          // as in Shifted

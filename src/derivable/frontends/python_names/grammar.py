@@ -25,17 +25,17 @@ def python_for(name: str, names: object, version: str | None, extend: str, limit
     if not isinstance(names, PythonNames):
         raise ArgumentError("names", "PythonNames, or None", names)
     if name != "python":
-        raise GrammarError(f"the built-in grammar {name!r:.80} knows no names of Python", hint='names= goes with "python".')
+        raise GrammarError(
+            f"the built-in grammar {name!r:.80} knows no names of Python", hint='names= goes with "python".'
+        )
     if version == "3.11":
         raise GrammarError(
             "names= does not go with version='3.11', whose rules stand twice",
             hint="Leave the version out, or give '3.12'.",
         )
     made = _rules(version, extend, limits)
-    meaning = ScopesMeaning(names.names, names.modules(), names.later)
-    known = made.rules.keys() | made.terminals.keys()
-    meaning.slots = tuple([slot for slot in ScopesMeaning.slots if slot in known])
-    return replace(made, meaning=meaning)
+    slots = made.rules.keys() | made.terminals.keys()
+    return replace(made, meaning=ScopesMeaning(names.names, names.modules(), names.later, slots))
 
 
 @cache

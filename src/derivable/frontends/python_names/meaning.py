@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -40,7 +40,7 @@ from .scopes import (
     visible,
 )
 
-__all__ = ["ScopesMeaning"]
+__all__ = ["SLOTS", "ScopesMeaning"]
 
 _ANY = Names((), others=True, marked=())
 _NO_NAMES = Names(())
@@ -60,11 +60,16 @@ _OPEN = ("open_round", "open_square", "open_curly", "open_subscript", "open_othe
 _CLOSE = ("close_round", "close_square", "close_curly")
 _LINES = ("_NEWLINE", "_INDENT", "_DEDENT")
 _REST = (
-    *("semicolon", "block_colon", "as_word", "raise_from", "equals", "item_comma", "comma", "dict_colon", "slice_colon"),
-    *("return_word", "yield_word", "await_word", "async_def", "async_word", "comp_async", "global_word", "nonlocal_word"),
+    *("semicolon", "block_colon", "as_word", "raise_from", "equals", "item_comma", "comma"),
+    *("dict_colon", "slice_colon"),
+    *("return_word", "yield_word", "await_word", "async_def", "async_word", "comp_async"),
+    *("global_word", "nonlocal_word"),
     *("break_word", "continue_word", "while_word", "for_word", "lambda_word", "lambda_colon"),
     *("unpack", "unpack_pairs", "keyword", "comp_for", "comp_if", "import_star", "relative"),
 )
+
+SLOTS = (*_NAMES, *_OPEN, *_CLOSE, *_LINES, *_REST)
+"""Rules and terminals of the grammar."""
 
 
 class ScopesMeaning(Meaning):
@@ -73,12 +78,13 @@ class ScopesMeaning(Meaning):
         known: names that are always there.
         imports: modules that may be imported, with their names; `None`: any, and nothing is known of them.
         later: functions may use what is bound behind them.
+        slots: those that the grammar has.
     """
 
-    slots = (*_NAMES, *_OPEN, *_CLOSE, *_LINES, *_REST)
-    free = slots
-
-    def __init__(self, known: frozenset[str], imports: Modules | None, later: bool) -> None:
+    def __init__(
+        self, known: frozenset[str], imports: Modules | None, later: bool, slots: Collection[str] = SLOTS
+    ) -> None:
+        self.slots = self.free = tuple([slot for slot in SLOTS if slot in slots])
         self._known, self._imports, self._later = known, imports, later
         self._listed = lru_cache(maxsize=256)(Names)
         self._others = lru_cache(maxsize=256)(self._any_but)

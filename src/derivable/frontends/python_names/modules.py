@@ -16,7 +16,9 @@ __all__ = ["BUILTINS", "Modules", "PythonNames"]
 BUILTINS = frozenset(name for name in dir(builtins) if name != "_") | {"__file__"}
 """Names that are there in a module that has bound none."""
 
-_WHAT = "names of modules, or a dict of them and what may be taken from each: names, a module, or ... for what is installed"
+_WHAT = (
+    "names of modules, or a dict of them and what may be taken from each: names, a module, or ... for what is installed"
+)
 
 
 class Modules:
@@ -63,10 +65,10 @@ class PythonNames:
 
     Args:
         imports: modules that may be imported. A collection of their names, or a dict with what may be taken from each:
-            names, a module, or `...`, all that the installed module has. `None`: any module, and nothing is known of what
-            is in it.
-        known: names that are there from the beginning, beside those of `builtins`: functions and variables that whoever
-            runs the program puts there.
+            names, a module, or `...`, all that the installed module has. `None`: any module, and nothing is known of
+            what is in it.
+        known: names that are there from the beginning, beside those of `builtins`: functions and variables that
+            whoever runs the program puts there.
         builtins: names that Python itself has; by default all of this Python's.
         later: a function may use a name that is bound behind it, as Python lets it; the text does not end before it is
             bound. `False`: all names are bound before they are used, as a model best writes them.

@@ -1,7 +1,7 @@
 """Which names a text in Python has bound so far, as CPython's compiler sees them.
 
-A state is the frames around a place of the text, the module first. A frame is a scope (module, class, function, lambda),
-a block that is no scope, the head of a definition, or a pair of brackets, which may become a comprehension.
+A state is the frames around a place of the text, the module first. A frame is a scope (module, class, function,
+lambda), a block that is no scope, the head of a definition, or a pair of brackets, which may become a comprehension.
 
 Source: The Python Language Reference, section 4.2, "Naming and binding".
 """
@@ -53,8 +53,9 @@ class Frame(NamedTuple):
     """What is known within a frame.
 
     Attributes:
-        kind: `module`, `class`, `function`, `lambda`; `block`; `def`, `type`, `parameters` (heads: of a function, a class
-            and a lambda); `brackets`; `loops` (brackets behind the `for` of a comprehension).
+        kind: `module`, `class`, `function`, `lambda`; `block`; `def`, `type`, `parameters`, `except`, `loop`, `async`
+            (heads, before their colon); `brackets`; `loops` (brackets behind the `for` of a comprehension); `path` (a
+            module was named last).
         names: bound here. Of a head, parameters.
         modules: those of them that are modules whose names are known, with their names.
         pending: that the statement binds when it ends, or that `:=` binds when its expression ends. Of loops, targets.
@@ -339,7 +340,8 @@ def begin_loop(state: State) -> State:
     state = assign(changed(state, at, pending=_NONE), frame.pending)
     frame = state[at]
     scope = state[scope_at(state)]
-    lost = frame.seen & scope.names if scope.kind == "class" else _NONE  # a comprehension does not see names of the class
+    # A comprehension does not see names of the class around it.
+    lost = frame.seen & scope.names if scope.kind == "class" else _NONE
     return changed(state, at, kind="loops", progress=0, seen=frame.seen - lost, owed=frame.owed | lost)
 
 
