@@ -334,12 +334,24 @@ class Lookup:
         if slot.startswith("exported"):
             scope = scope.with_output((alias,) if is_star else None)._replace(item=None if is_star else name)
         if self._aliased(state, alias) is not None:
-            return (*around, scope._replace(qualifier=None))
+            return self._borrowed((*around, scope._replace(qualifier=None)), alias)
         asked = self._asked(state)
         if asked is None:
             return (*around, self._owing(scope, "*" if is_star else name))
         around[asked] = self._with_qualified((*state[:asked], around[asked]._replace(qualifier=alias)), slot, name)[-1]
         return (*around, scope._replace(qualifier=None))
+
+    def _borrowed(self, state: State, alias: str) -> State:
+        """A table of this query or one around is meant. Queries inside must not get one of that name any more."""
+        if not self._dialect.strict_tables:
+            return state  # where theirs lacks the column the outer one is meant
+        scopes = [*state]
+        for i in range(len(scopes) - 1, 0, -1):
+            if any(source.alias == alias for source in scopes[i].there()):
+                break
+            if scopes[i].phase == "columns":
+                scopes[i] = scopes[i]._replace(borrowed=scopes[i].borrowed | {alias})
+        return tuple(scopes)
 
     def _may_be_all(self, state: State, slot: str) -> bool:
         scope = state[-1]
@@ -381,7 +393,8 @@ class Lookup:
         found = []
         for schema in self._schemas:
             inside = (*state[:-1], state[-1]._replace(schema=schema))
-            if self._sources(inside, renamed=False) or self._sources(inside, renamed=True):
+            tables = (self._sources(inside, renamed=False), self._sources(inside, renamed=True))
+            if any(tables) or self._shared_sources(inside):
                 found.append(schema)
         return frozenset(found)
 
@@ -402,7 +415,7 @@ class Lookup:
         used = {column for column, n in scope.visible().items() if n == 1 and column in scope.needed}
         used = {column for column in used if scope.joinable().get(column) == 1}
         found = {}
-        for name, columns in self._visible_tables(state).items():
+        for name, columns in self._tables_in(state).items():
             both = used.intersection(columns)
             if len(both) != 1 or (scope.star and not self._open(name, columns)):
                 continue
@@ -414,7 +427,7 @@ class Lookup:
     def _may_be_called(self, state: State, named: Scope, alias: str) -> bool:
         assert named.named is not None
         name, columns = named.named
-        if alias and any(source.alias == alias for source in named.sources):
+        if alias and (alias in named.borrowed or any(source.alias == alias for source in named.sources)):
             return False
         if named.unjoinable().intersection(columns):
             return False
@@ -436,7 +449,7 @@ class Lookup:
         good = {alias for alias in wanted if self._may_be_called(state, scope, alias)}
         if not self._may_be_called(state, scope, ""):
             return self._spelled(frozenset(good))
-        bad = {source.alias for source in scope.sources}.union(wanted) - good
+        bad = {source.alias for source in scope.sources}.union(wanted, scope.borrowed) - good
         return self._given(state, self._known_tables, bad)
 
     @staticmethod

@@ -270,7 +270,8 @@ class SqlMeaning(Lookup, Meaning):
                 scope = scope.settled()._replace(named=(name, columns), schema=None)
             case "shared_table":
                 sharing = self._shared_sources(state)[name]
-                scope = scope.settled()._replace(named=(name, self._visible_tables(state)[name]), sharing=sharing)
+                columns = self._tables_in(state)[name]
+                scope = scope.settled()._replace(named=(name, columns), schema=None, sharing=sharing)
             case "source_alias":
                 scope = scope.joined(name)
             case "star":

@@ -53,6 +53,7 @@ class Scope(NamedTuple):
         common_name: the table that is being defined, with its columns if they are listed.
         assigned: columns that were listed.
         changed: the table that the statement changes: what it is called, and its name.
+        borrowed: aliases of queries around that were used before there were tables, so none here may be called so.
         first: the source that the join begins with which is being written.
         recursing: tables of `WITH` may be named in themselves.
         width: how many columns it must have, and how many of them are not there yet.
@@ -82,6 +83,7 @@ class Scope(NamedTuple):
     common_name: tuple[str, tuple[str, ...]] | None = None
     assigned: frozenset[str] = frozenset()
     changed: tuple[str, str] | None = None
+    borrowed: frozenset[str] = frozenset()
     first: int = 0
     recursing: bool = False
     width: tuple[int, int] | None = None
