@@ -31,6 +31,7 @@ CREATE VIEW spent AS SELECT user_id, max(total) AS total FROM orders GROUP BY us
 NAME_ERRORS = ("no such", "ambiguous", "unknown", "no tables", "cannot join using", "view", "has no column", "circular")
 """Words in messages of SQLite's about names."""
 
+
 def refusal(database: sqlite3.Connection, text: str) -> str | None:
     """What `EXPLAIN` says against a text, whose parameters are numbers."""
     try:
@@ -178,7 +179,20 @@ class RandomPostgresQuery(RandomQuery):
         "spent": ("user_id", "total"),
     }
     NAMES: ClassVar[tuple[str, ...]] = (
-        *("id", "name", "total", "x", "u.id", "a.name", "orders.id", "w.x", "unitPrice", '"Name"', "NAME", "excluded.id"),
+        *(
+            "id",
+            "name",
+            "total",
+            "x",
+            "u.id",
+            "a.name",
+            "orders.id",
+            "w.x",
+            "unitPrice",
+            '"Name"',
+            "NAME",
+            "excluded.id",
+        ),
     )
     UNNAMED: ClassVar[float] = 0.03
 

@@ -31,7 +31,16 @@ SLOTS = (
     *_BEHIND_SOURCES,
     *_LISTED,
     *("select_word", "from_word", "using_tables", "values_word", "natural_word", "outer_word", "using_word"),
-    *("recursive_word", "update_word", "using_comma", "set_comma", "source_comma", "next_column", "open_row", "close_row"),
+    *(
+        "recursive_word",
+        "update_word",
+        "using_comma",
+        "set_comma",
+        "source_comma",
+        "next_column",
+        "open_row",
+        "close_row",
+    ),
     *("star", "qualified_star", "exported_star", "exported_qualified_star", "open_query", "open_table", "open_cte"),
     *("close_query", "close_to_rename", "returned_star", "schema", "changed_schema", "stamp"),
     *("table", "table_to_rename", "shared_table", "source_alias", "cte_name", "cte_column", "using_column"),
@@ -52,7 +61,9 @@ _PHASES = {f"{phase}_word": phase for phase in ("where", "group", "having", "ord
 _PHASES |= {"offset_word": "limit", "fetch_word": "limit"}
 _WORDS = {"next_column": ",", "open_row": "(", "close_row": ")", "close_query": ")", "close_to_rename": ")"}
 _WORDS |= {"semicolon": ";", "stamp": "TIMESTAMP", "using_tables": "USING", "returning_found": "RETURNING"}
-_EXTRACTED = "century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month"
+_EXTRACTED = (
+    "century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month"
+)
 _EXTRACTED += " quarter second timezone timezone_hour timezone_minute week year"
 _QUALIFIED = ("qualified_column", "exported_qualified_column", "qualified_star", "exported_qualified_star")
 _OPENS = {"open_query": "query", "open_table": "table", "open_cte": "common"}

@@ -35,7 +35,11 @@ _TYPES = """
 SELECT DISTINCT typname FROM pg_type WHERE typtype IN ('b', 'd', 'e', 'r', 'm') AND pg_type_is_visible(oid)
 AND NOT EXISTS (SELECT 1 FROM pg_type AS element WHERE element.typarray = pg_type.oid)
 """
-_OPERATORS = "SELECT DISTINCT oprname FROM pg_operator WHERE pg_operator_is_visible(oid)"
+# Those that the grammar has by name are left out.
+_OPERATORS = """
+SELECT DISTINCT oprname FROM pg_operator WHERE pg_operator_is_visible(oid)
+AND oprname NOT IN ('+', '-', '*', '/', '%', '^', '<', '>', '=', '<=', '>=', '<>')
+"""
 _COLLATIONS = """
 SELECT DISTINCT collname FROM pg_collation WHERE pg_collation_is_visible(oid) AND collencoding IN (
   -1, (SELECT encoding FROM pg_database WHERE datname = current_database())
@@ -89,7 +93,7 @@ def _of_connection(connection: Any) -> Database:
 
 @cache
 def _builtin() -> Database:
-    """What every database has, by PostgreSQL 15.18's own tables, and the collations that do not depend on the system."""
+    """What every database has: `_FUNCTIONS` and the like of PostgreSQL 15.18, and collations of every system."""
     text = (LIBRARY / "postgresql_names.txt").read_text(encoding="utf-8")
     functions, types, operators = (tuple(part.split()) for part in text.split("\n\n"))
     return Database({}, (), {}, functions, types, operators, ("default", "C", "POSIX"))

@@ -91,7 +91,9 @@ def _end_of(text: str, begin: re.Match[str]) -> int:
             depth += 1 if text.startswith("/*", end) else -1
             at = end + 2
     if end < 0:
-        raise GrammarError(f"the database's CREATE statements: {text[begin.start() : begin.start() + 20]!r} does not end")
+        raise GrammarError(
+            f"the database's CREATE statements: {text[begin.start() : begin.start() + 20]!r} does not end"
+        )
     return at
 
 
@@ -109,7 +111,9 @@ def _kind(statement: list[str]) -> tuple[str, int]:
     """What is defined, and where its name stands."""
     words = [word.lower() for word in statement]
     if words[0] == "alter":
-        changes = [word for i, word in enumerate(words) if word in _CHANGES or (word, words[i + 1 : i + 2]) == ("add", [])]
+        changes = [
+            word for i, word in enumerate(words) if word in _CHANGES or (word, words[i + 1 : i + 2]) == ("add", [])
+        ]
         adds = [i for i, word in enumerate(words) if word == "add" and words[i + 1] not in _CONSTRAINTS]
         return ("alter", 0) if (changes or adds) and words[1] == "table" else ("comment", 0)
     at = 1 if words[0] == "create" else 0
