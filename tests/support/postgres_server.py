@@ -60,7 +60,7 @@ class Server:
         command = ["psql", "-h", self.folder, "-U", "postgres", "-d", self.database, "-XAtq", "-v", "ON_ERROR_STOP=1"]
         made = subprocess.run(command, input=statements, capture_output=True, text=True, check=False, timeout=300)
         assert not made.returncode, made.stderr
-        return made.stdout.splitlines()
+        return made.stdout.removesuffix("\n").split("\n")
 
     def create(self, database: str, statements: str) -> Server:
         """A new database."""

@@ -113,7 +113,8 @@ class Lookup:
     def _sees_around(self, state: State, at: int) -> bool:
         """Whether a query may use names of the one around it."""
         is_alone = state[at].phase in self._dialect.alone
-        return state[at].kind == "query" and not is_alone and state[at - 1].phase != "limit"
+        sees = state[at].kind == "query" or state[at].lateral
+        return sees and not is_alone and state[at - 1].phase != "limit"
 
     def _around(self, state: State) -> list[Scope]:
         """The queries around, whose columns may be meant, inner ones first."""
@@ -121,7 +122,8 @@ class Lookup:
         for i in range(len(state) - 1, 0, -1):
             if not self._sees_around(state, i):
                 break
-            found.append(state[i - 1].settled())
+            scope = state[i - 1].settled()
+            found.append(scope._replace(first=0) if state[i].lateral else scope)
         return found
 
     def _outer(self, state: State) -> frozenset[str]:
@@ -142,7 +144,7 @@ class Lookup:
         There is one where all tables of this query are known, and of those between.
         """
         for i in range(len(state) - 1, 0, -1):
-            if not self._sees_around(state, i) or state[i].phase in BEFORE_SOURCES:
+            if not self._sees_around(state, i) or state[i].phase in BEFORE_SOURCES or state[i].lateral:
                 return None
             if state[i - 1].phase == "columns":
                 return i - 1

@@ -13,7 +13,7 @@ from typing import Any
 from ...meaning import Meaning, Names
 from .lookup import BEFORE_SOURCES, Lookup, State
 from .database import Database
-from .dialect import Dialect
+from .dialect import Dialect, keywords_of
 from .scopes import GIVEN, Scope, Source, folded, plain, scopes_of
 
 __all__ = ["SLOTS", "SqlMeaning"]
@@ -31,22 +31,14 @@ SLOTS = (
     *_BEHIND_SOURCES,
     *_LISTED,
     *("select_word", "from_word", "using_tables", "values_word", "natural_word", "outer_word", "using_word"),
-    *(
-        "recursive_word",
-        "update_word",
-        "using_comma",
-        "set_comma",
-        "source_comma",
-        "next_column",
-        "open_row",
-        "close_row",
-    ),
-    *("star", "qualified_star", "exported_star", "exported_qualified_star", "open_query", "open_table", "open_cte"),
-    *("close_query", "close_to_rename", "returned_star", "schema", "changed_schema", "stamp"),
-    *("table", "table_to_rename", "shared_table", "source_alias", "cte_name", "cte_column", "using_column"),
-    *("column", "qualifier", "qualified_column", "exported_column", "exported_qualified_column"),
-    *("column_alias", "exported_alias", "computed_alias", "result_name", "set_result", "changed_alias"),
-    *("changed_table", "searched_table", "filled_table", "sealed_table", "set_column", "assigned_column"),
+    *("recursive_word", "update_word", "using_comma", "set_comma", "source_comma", "cte_comma", "row_comma"),
+    *("next_column", "open_row", "close_row", "open_query", "open_table", "open_lateral", "open_cte", "close_query", "close_to_rename"),
+    *("star", "qualified_star", "exported_star", "exported_qualified_star", "returned_star"),
+    *("schema", "changed_schema", "table", "table_to_rename", "shared_table", "source_alias", "using_column"),
+    *("cte_name", "cte_column", "column", "qualifier", "qualified_column"),
+    *("exported_column", "exported_qualified_column", "column_alias", "exported_alias", "computed_alias"),
+    *("result_name", "set_result", "changed_table", "searched_table", "filled_table", "sealed_table"),
+    *("changed_alias", "set_column", "assigned_column"),
 )
 """Rules of the grammar."""
 
@@ -54,6 +46,8 @@ _ASKING = ("column", "exported_column", "qualifier", "star", "exported_star")
 """Behind these there must be a table that has it."""
 _RESULTS = ("column_alias", "exported_alias", "computed_alias")
 _GIVEN = (*_RESULTS, "cte_name", "cte_column", "source_alias", "changed_alias")
+_MORE, _MOST_LISTED = ", 1", 12
+"""One more column of a query, and how many `WITH` may list."""
 _SHORT = "t1"
 """A name that is given, where a few are taken."""
 
@@ -66,7 +60,7 @@ _EXTRACTED = (
 )
 _EXTRACTED += " quarter second timezone timezone_hour timezone_minute week year"
 _QUALIFIED = ("qualified_column", "exported_qualified_column", "qualified_star", "exported_qualified_star")
-_OPENS = {"open_query": "query", "open_table": "table", "open_cte": "common"}
+_OPENS = {"open_query": "query", "open_table": "table", "open_lateral": "table", "open_cte": "common"}
 
 
 class SqlMeaning(Lookup, Meaning):
@@ -89,7 +83,7 @@ class SqlMeaning(Lookup, Meaning):
     ) -> None:
         super().__init__(dialect, tables, database.homes, sealed, database.views)
         self._listed = {
-            "function": Names(database.functions, ignore_case=True),
+            "function": Names(set(database.functions) - keywords_of(dialect.name), ignore_case=True),
             "type_name": self._spelled(frozenset(database.types)),
             "operator": Names(database.operators),
             "collation": self._spelled(frozenset(database.collations)),
@@ -100,6 +94,9 @@ class SqlMeaning(Lookup, Meaning):
         self.slots = self.free = tuple(slots)
         table = max(map(dialect.spelled_one, self._known_tables), key=len)
         self.growth = dict.fromkeys(_ASKING, f", {table} AS ")
+        if dialect.strict_tables:
+            self.growth["cte_column"] = _MORE
+            self.growth |= dict.fromkeys(("set_word", "row_comma"), _MORE * (_MOST_LISTED - 1))
         self.longest = {slot: self._longest_in(slot) for slot in self.slots}
 
     def __repr__(self) -> str:
@@ -193,6 +190,8 @@ class SqlMeaning(Lookup, Meaning):
                 return bool(self._unassigned(scope))
             case "next_column":
                 return scope.width is None or scope.width[1] > 0
+            case "cte_comma" if self._dialect.strict_tables:
+                return scope.common_name is not None and len(scope.common_name[1]) < _MOST_LISTED
             case "close_row":
                 return self._is_full(scope)
             case "update_word":
@@ -241,7 +240,7 @@ class SqlMeaning(Lookup, Meaning):
         if slot in _QUALIFIED:
             return self._with_qualified(state, slot, name)
         if slot in _OPENS:
-            return (*around, *self._opened(scope, _OPENS[slot]))
+            return (*around, *self._opened(scope, slot))
         match slot:
             case "column":
                 return self._with_column(state, name)
@@ -253,7 +252,7 @@ class SqlMeaning(Lookup, Meaning):
                 scope = _narrowed(scope)._replace(phase="columns", sources=(), first=0)
             case "values_word":
                 scope = scope._replace(phase="rest", sources=(), first=0)
-            case "open_row":
+            case "open_row" | "row_comma":
                 scope = _narrowed(scope)
             case "next_column" if scope.width is not None:
                 scope = scope._replace(width=(scope.width[0], scope.width[1] - 1))
@@ -309,13 +308,13 @@ class SqlMeaning(Lookup, Meaning):
                 scope = self._changed(state, slot, name)
         return (*around, scope)
 
-    def _opened(self, scope: Scope, kind: str) -> tuple[Scope, Scope]:
+    def _opened(self, scope: Scope, slot: str) -> tuple[Scope, Scope]:
         """Behind the opening bracket of a query."""
-        width = None
+        kind, width = _OPENS[slot], None
         if kind == "common" and self._dialect.strict_tables and scope.common_name is not None:
             listed = len(scope.common_name[1])
-            width = (listed, 0) if listed else None
-        return (scope if kind == "table" else scope.settled(), Scope(kind, width=width))
+            width = (listed, listed - 1) if listed else None
+        return (scope if kind == "table" else scope.settled(), Scope(kind, width=width, lateral=slot == "open_lateral"))
 
     def _changed(self, state: State, slot: str, name: str) -> Scope:
         """What statements that change a table say of it."""
@@ -351,8 +350,13 @@ class SqlMeaning(Lookup, Meaning):
         found = []
         for depth in range(len(state), 0, -1):
             around, scope = state[: depth - 1], self._with_any_column(state[:depth]).settled()
+            if scope.width is not None:
+                found.append(_MORE * scope.width[1])
             if scope.phase in BEFORE_SOURCES:
                 found.append(self._missing_sources(around, scope))
+        common = state[-1].common_name
+        if common is not None and self._dialect.strict_tables:
+            found.insert(0, _MORE * (len(common[1]) - 1))
         return found
 
     def _with_any_column(self, state: State) -> Scope:
@@ -365,7 +369,7 @@ class SqlMeaning(Lookup, Meaning):
         return self.read(state, read, columns[0] if columns else "*")[-1]
 
     def _missing_sources(self, around: State, scope: Scope) -> str:
-        text = "" if scope.width is None else ", 1" * scope.width[1]
+        text = ""
         word = "," if scope.phase == "from" and scope.sources[scope.first :] else " FROM "
         while not self._is_complete((*around, scope)):
             found = self._next_source((*around, scope), scope)
@@ -415,7 +419,7 @@ class SqlMeaning(Lookup, Meaning):
             aliases_before=scope.aliases | scope.aliases_before,
             recursive=recursive,
             recursing=scope.recursing,
-            width=scope.width,
+            width=_narrowed(scope).width,
             results=self._sorts_behind(scope) if self._dialect.by_results else None,
             changed=scope.changed,
         )

@@ -33,6 +33,7 @@ class Scope(NamedTuple):
 
     Attributes:
         kind: what it stands for.
+        lateral: it is a table that sees those before it.
         phase: which clause is being written.
         sources: tables that are there.
         named: the table that was named last, which may be given another name yet.
@@ -84,6 +85,7 @@ class Scope(NamedTuple):
     assigned: frozenset[str] = frozenset()
     changed: tuple[str, str] | None = None
     borrowed: frozenset[str] = frozenset()
+    lateral: bool = False
     first: int = 0
     recursing: bool = False
     width: tuple[int, int] | None = None
