@@ -18,10 +18,14 @@ State = tuple[Scope, ...]
 BEFORE_SOURCES = ("columns", "from")
 """Clauses in which a query may get tables yet."""
 _HEADS = frozenset(
-    "array bpchar btrim case coalesce current_catalog current_date current_role current_schema current_time "
-    "current_timestamp current_user exists extract float4 float8 greatest int2 int4 int8 interval is_normalized json least "
-    "left localtime localtimestamp ltrim normalize nullif numeric overlaps overlay pg_collation_for position right row "
-    "rtrim session_user substring time timestamp timestamptz timetz timezone user varchar xmlconcat ?column?".split()
+    (
+        *("array", "bpchar", "btrim", "case", "coalesce", "current_catalog", "current_date", "current_role", "exists"),
+        *("current_schema", "current_time", "current_timestamp", "current_user", "extract", "float4", "float8", "bool"),
+        *("greatest", "int2", "int4", "int8", "interval", "is_normalized", "json", "least", "left", "localtime", "bit"),
+        *("localtimestamp", "ltrim", "nullif", "numeric", "overlaps", "overlay", "position", "right", "row", "rtrim"),
+        *("session_user", "substring", "time", "timestamp", "timestamptz", "timetz", "timezone", "user", "varbit"),
+        *("varchar", "xmlconcat", "?column?"),
+    )
 )
 """What PostgreSQL calls results that have no name."""
 

@@ -11,9 +11,9 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 from ...meaning import Meaning, Names
-from .lookup import BEFORE_SOURCES, Lookup, State
 from .database import Database
 from .dialect import Dialect, keywords_of
+from .lookup import BEFORE_SOURCES, Lookup, State
 from .scopes import GIVEN, Scope, Source, folded, plain, scopes_of
 
 __all__ = ["SLOTS", "SqlMeaning"]
@@ -32,7 +32,17 @@ SLOTS = (
     *_LISTED,
     *("select_word", "from_word", "using_tables", "values_word", "natural_word", "outer_word", "using_word"),
     *("recursive_word", "update_word", "using_comma", "set_comma", "source_comma", "cte_comma", "row_comma"),
-    *("next_column", "open_row", "close_row", "open_query", "open_table", "open_lateral", "open_cte", "close_query", "close_to_rename"),
+    *(
+        "next_column",
+        "open_row",
+        "close_row",
+        "open_query",
+        "open_table",
+        "open_lateral",
+        "open_cte",
+        "close_query",
+        "close_to_rename",
+    ),
     *("star", "qualified_star", "exported_star", "exported_qualified_star", "returned_star"),
     *("schema", "changed_schema", "table", "table_to_rename", "shared_table", "source_alias", "using_column"),
     *("cte_name", "cte_column", "column", "qualifier", "qualified_column"),
@@ -54,7 +64,7 @@ _SHORT = "t1"
 _PHASES = {f"{phase}_word": phase for phase in ("where", "group", "having", "order", "limit")}
 _PHASES |= {"offset_word": "limit", "fetch_word": "limit"}
 _WORDS = {"next_column": ",", "open_row": "(", "close_row": ")", "close_query": ")", "close_to_rename": ")"}
-_WORDS |= {"semicolon": ";", "stamp": "TIMESTAMP", "using_tables": "USING", "returning_found": "RETURNING"}
+_WORDS |= {"semicolon": ";", "using_tables": "USING", "returning_found": "RETURNING"}
 _EXTRACTED = (
     "century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month"
 )
@@ -158,8 +168,8 @@ class SqlMeaning(Lookup, Meaning):
             case "using_column":
                 return self._spelled(self._shared(scope.settled()))
             case "changed_schema":
-                tables = {schema for schema in self._schemas if self._changeable(scope._replace(schema=schema))}
-                return self._spelled(frozenset(tables))
+                schemas = [schema for schema in self._schemas if self._changeable(scope._replace(schema=schema))]
+                return self._spelled(frozenset(schemas))
             case "changed_table" | "searched_table":
                 return self._spelled(frozenset(self._changeable(scope)))
             case "filled_table" | "sealed_table":
@@ -349,7 +359,7 @@ class SqlMeaning(Lookup, Meaning):
         """Tables that are not there yet, query by query from the inner one on."""
         found = []
         for depth in range(len(state), 0, -1):
-            around, scope = state[: depth - 1], self._with_any_column(state[:depth]).settled()
+            around, scope = state[: depth - 1], self._with_any_column(state[:depth])
             if scope.width is not None:
                 found.append(_MORE * scope.width[1])
             if scope.phase in BEFORE_SOURCES:
@@ -369,7 +379,7 @@ class SqlMeaning(Lookup, Meaning):
         return self.read(state, read, columns[0] if columns else "*")[-1]
 
     def _missing_sources(self, around: State, scope: Scope) -> str:
-        text = ""
+        text, scope = self._kept_or_renamed(around, scope)
         word = "," if scope.phase == "from" and scope.sources[scope.first :] else " FROM "
         while not self._is_complete((*around, scope)):
             found = self._next_source((*around, scope), scope)
@@ -381,6 +391,14 @@ class SqlMeaning(Lookup, Meaning):
             scope = scope._replace(phase="from", first=len(scope.sources), named=(name, columns)).joined(alias)
             word = ","
         return text
+
+    def _kept_or_renamed(self, around: State, scope: Scope) -> tuple[str, Scope]:
+        """The name that the last table must be given, if it must, and the query with it."""
+        if scope.named is None or self._may_be_called((*around, scope), scope, scope.named[0]):
+            return "", scope.settled()
+        aliases = [*scope.wanted(), "t"]
+        good = next((alias for alias in aliases if self._may_be_called((*around, scope), scope, alias)), "t")
+        return f" AS {self._dialect.spelled_one(good)}", scope.joined(good)
 
     def _all_tables(self, state: State) -> list[tuple[str, str, tuple[str, ...]]]:
         """As they can be spelled, short ones first; their names and columns."""

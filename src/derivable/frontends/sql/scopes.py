@@ -53,7 +53,7 @@ class Scope(NamedTuple):
         recursive: the table that `WITH` defines by this query, where it may be named in it.
         common_name: the table that is being defined, with its columns if they are listed.
         assigned: columns that were listed.
-        changed: the table that the statement changes: what it is called, and its name.
+        changed: the table that the statement changes: what it is called, and its columns.
         borrowed: aliases of queries around that were used before there were tables, so none here may be called so.
         first: the source that the join begins with which is being written.
         recursing: tables of `WITH` may be named in themselves.
@@ -83,7 +83,7 @@ class Scope(NamedTuple):
     recursive: tuple[str, tuple[str, ...]] | None = None
     common_name: tuple[str, tuple[str, ...]] | None = None
     assigned: frozenset[str] = frozenset()
-    changed: tuple[str, str] | None = None
+    changed: tuple[str, tuple[str, ...]] | None = None
     borrowed: frozenset[str] = frozenset()
     lateral: bool = False
     first: int = 0

@@ -27,7 +27,8 @@ _IGNORED = {
     *("index", "sequence", "schema", "extension", "trigger", "rule", "policy", "role", "user", "cast", "operator"),
     *("aggregate", "collation", "statistics", "publication", "event", "procedure", "comment", "set", "grant", "revoke"),
 }
-_CHANGES = ("column", "rename", "drop", "inherit")
+_PROPERTIES = ("default", "not", "expression", "identity")
+_CHANGES = {("rename", "to"), ("rename", "column"), ("set", "schema")}
 _EXTRA = {"or", "replace", "global", "local", "temporary", "temp", "unlogged", "materialized", "recursive", "foreign"}
 
 
@@ -42,7 +43,9 @@ def created(text: str) -> Database:
     """
     tables: dict[str, tuple[str, ...]] = {}
     homes: dict[str, str] = {}
-    views, functions, types = [], [], []
+    views: list[str] = []
+    functions: list[str] = []
+    types: list[str] = []
     for statement in _statements(text):
         kind, rest = _kind(statement)
         if kind in ("table", "view"):
@@ -109,21 +112,22 @@ def _statements(text: str) -> Iterator[list[str]]:
 
 def _kind(statement: list[str]) -> tuple[str, int]:
     """What is defined, and where its name stands."""
-    words = [word.lower() for word in statement]
+    words = [*[word.lower() for word in statement], "", ""]
     if words[0] == "alter":
-        changes = [
-            word for i, word in enumerate(words) if word in _CHANGES or (word, words[i + 1 : i + 2]) == ("add", [])
-        ]
-        adds = [i for i, word in enumerate(words) if word == "add" and words[i + 1] not in _CONSTRAINTS]
-        return ("alter", 0) if (changes or adds) and words[1] == "table" else ("comment", 0)
+        return ("alter", 0) if words[1] == "table" and _changes_columns(words) else ("comment", 0)
     at = 1 if words[0] == "create" else 0
-    while at < len(words) - 1 and words[at] in _EXTRA:
+    while words[at] in _EXTRA:
         at += 1
     if words[at] == "unique":
         return "index", at
-    if words[at + 1 : at + 4] == ["if", "not", "exists"]:
-        return words[at], at + 4
-    return words[at], at + 1
+    return words[at], at + (4 if words[at + 1 : at + 4] == ["if", "not", "exists"] else 1)
+
+
+def _changes_columns(words: list[str]) -> bool:
+    pairs = [(word, words[i + 1]) for i, word in enumerate(words[:-1])]
+    adds = any(word == "add" and then not in (*_CONSTRAINTS, "generated") for word, then in pairs)
+    drops = any(word == "drop" and then not in ("constraint", *_PROPERTIES) for word, then in pairs)
+    return adds or drops or any(pair in _CHANGES or pair[0] == "inherit" for pair in pairs)
 
 
 def _named(statement: list[str], at: int) -> tuple[str, str, int]:
@@ -171,5 +175,5 @@ def _columns(statement: list[str], kind: str, at: int) -> tuple[str, ...]:
 def _unread(statement: list[str], problem: str) -> GrammarError:
     return GrammarError(
         f"the database's CREATE statements: {' '.join(statement)[:80]!r} {problem}",
-        hint="Give CREATE TABLE with columns, CREATE VIEW name (columns) AS ..., a dict of tables, or an open connection.",
+        hint="Give CREATE TABLE with columns, CREATE VIEW name (columns) AS ..., a dict, or an open connection.",
     )
