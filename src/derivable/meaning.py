@@ -60,7 +60,9 @@ class Names:
             instance("marked", names, Names, "Names, as a tuple")
         if told is not None and not others:
             raise ArgumentError("marked", "None where others=False", marked)
-        if not ignore_case:
+        if ignore_case:
+            as_spelled = frozenset([text for text in as_spelled if text.translate(_SMALL) not in known])
+        else:
             known, as_spelled = known | as_spelled, frozenset()
         self._key = (known, as_spelled, ignore_case, others, told)
         sizes = (len(text.encode("utf-8", "surrogatepass")) for text in known | as_spelled)

@@ -25,6 +25,7 @@ class Dialect:
         longest: bytes of a name; the rest is cut off.
         parameter: what stands before the name of a parameter.
         numbers_parameters: these names are numbers.
+        also_names: keywords that are names nevertheless, as the rules have them (`AS_WORD`).
         results_in: clauses in which names of results are like columns.
         alone: clauses in which names of queries around may not be used.
         joins_apart: a condition sees the tables of its join, not those of the whole clause.
@@ -39,6 +40,7 @@ class Dialect:
     longest: int | None = None
     parameter: str = ":"
     numbers_parameters: bool = False
+    also_names: frozenset[str] = frozenset()
     results_in: tuple[str, ...] = ()
     alone: tuple[str, ...] = ("limit",)
     joins_apart: bool = False
@@ -63,7 +65,7 @@ class Dialect:
 
     def spelled(self, names: Iterable[str]) -> tuple[list[str], list[str]]:
         """All spellings of names: those in any case of letters, and those in just this one."""
-        plain, quoted, keywords = [], [], keywords_of(self.name)
+        plain, quoted, keywords = [], [], keywords_of(self.name).difference(self.also_names)
         for name in names:
             if "[" in self.quotes and "]" not in name:
                 quoted.append(f"[{name}]")
@@ -91,6 +93,9 @@ POSTGRESQL = Dialect(
     longest=63,
     parameter="$",
     numbers_parameters=True,
+    also_names=frozenset(
+        ("day", "filter", "hour", "minute", "month", "over", "second", "varying", "within", "without", "year")
+    ),
     joins_apart=True,
     by_results=True,
     strict_tables=True,

@@ -47,6 +47,7 @@ SLOTS = (
     *("schema", "changed_schema", "table", "table_to_rename", "shared_table", "source_alias", "using_column"),
     *("cte_name", "cte_column", "column", "qualifier", "qualified_column"),
     *("exported_column", "exported_qualified_column", "column_alias", "exported_alias", "computed_alias"),
+    *("column_label", "exported_label"),
     *("result_name", "set_result", "changed_table", "searched_table", "filled_table", "sealed_table"),
     *("changed_alias", "set_column", "assigned_column"),
 )
@@ -54,7 +55,7 @@ SLOTS = (
 
 _ASKING = ("column", "exported_column", "qualifier", "star", "exported_star")
 """Behind these there must be a table that has it."""
-_RESULTS = ("column_alias", "exported_alias", "computed_alias")
+_RESULTS = ("column_alias", "column_label", "exported_alias", "exported_label", "computed_alias")
 _GIVEN = (*_RESULTS, "cte_name", "cte_column", "source_alias", "changed_alias")
 _MORE, _MOST_LISTED = ", 1", 12
 """One more column of a query, and how many `WITH` may list."""
@@ -159,9 +160,9 @@ class SqlMeaning(Lookup, Meaning):
                 return self._source_aliases(state)
             case "cte_name":
                 return self._given(state, self._known_tables, self._visible_tables(state))
-            case "exported_alias" | "computed_alias":
+            case "exported_alias" | "exported_label" | "computed_alias":
                 return self._given(state, self._known_columns, self._avoided(state))
-            case "column_alias" | "cte_column":
+            case "column_alias" | "column_label" | "cte_column":
                 return self._given(state, self._known_columns)
             case "changed_alias":
                 return self._given(state, self._known_tables)
@@ -232,7 +233,7 @@ class SqlMeaning(Lookup, Meaning):
                 heads = {("*", state[-1].qualifier or "")}
             case "function" | "type_name":
                 heads = {(" 1", name), (" 2", name)}
-            case "column_alias" | "exported_alias" | "computed_alias":
+            case _ if slot in _RESULTS:
                 again = " again" if (GIVEN, name) in scope.said else ""
                 return (*around, scope._replace(saying=frozenset({(GIVEN + again, name)})))
             case "next_column":
@@ -302,9 +303,9 @@ class SqlMeaning(Lookup, Meaning):
                 scope = scope.with_output(None)._replace(item=name, needed=scope.needed | {name})
             case "qualifier":
                 scope = scope.settled()._replace(qualifier=name)
-            case "column_alias":
+            case "column_alias" | "column_label":
                 scope = scope._replace(aliases=scope.aliases | {name})
-            case "exported_alias":
+            case "exported_alias" | "exported_label":
                 scope = scope._replace(item=name, aliases=scope.aliases | {name})
             case "computed_alias":
                 scope = scope.with_output(name)._replace(aliases=scope.aliases | {name})
