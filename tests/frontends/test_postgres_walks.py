@@ -13,7 +13,7 @@ from embedded_model import needs_weights
 from postgres_server import Server, needs_postgres, running
 from random_sql import POSTGRES, RandomPostgresQuery
 from shared_data import require_shared
-from sql_walker import Walker
+from sql_walker import LIMITS, Walker
 
 import derivable as dv
 from derivable.testing import check_meaning
@@ -110,6 +110,26 @@ def test_walks_name_what_is_there(shop: Server) -> None:
     made = walker(Path(tokenizer_path()))
     check_walks(shop, made, range(WALKS))
     check_budgets(shop, made, range(3 * WALKS))
+
+
+@needs_weights
+def test_an_alias_that_begins_as_a_keyword_is_no_dead_end() -> None:
+    """It gets longer by its next token, and that may take one more when it is written again."""
+    vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
+    constraint = dv.compile(dv.Grammar.builtin("postgresql", database=SHOP), vocabulary, limits=LIMITS)
+    tokens = {vocabulary.token_bytes(token): token for token in range(vocabulary.size)}
+    begin = vocabulary.encode("SELECT groupin.city, price FROM -- right in")
+    more = [tokens[text] for text in (b"\n", b" OR", b"der", b"s", b" on", b"order", b",", b"product", b"s", b" left")]
+    ends = 0
+    for room in range(25, 36):
+        matcher = constraint.matcher(max_tokens=len(begin) + room)
+        for token in (*begin, *more):
+            assert len(matcher.allowed_tokens()), room
+            if not matcher.allows(token):
+                break
+            matcher.advance(token)
+        ends += len(matcher.allowed_tokens()) > 0
+    assert ends == 11
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import numpy as np
 
 import derivable as dv
 
-__all__ = ["Walker"]
+__all__ = ["LIMITS", "Walker"]
 
 LIMITS = dv.Limits(max_step_work=10**9)
 """Masks of a large vocabulary may take longer than a step may by default."""
