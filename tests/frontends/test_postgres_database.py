@@ -219,6 +219,21 @@ SELECT u.name FROM users u, events e JOIN LATERAL (SELECT u.id, total FROM order
 SELECT u.name FROM users u, events e JOIN LATERAL (SELECT u.id, total FROM orders o) t ON t.id = u.id          no
 SELECT u.name FROM users u, LATERAL (SELECT u.name FROM orders u) t                                            no
 SELECT name FROM users WHERE id IN (SELECT o.id FROM orders o, LATERAL (SELECT users.name, o.total) t)         yes
+SELECT date_trunc('month', date) AS month, count(*) FROM events GROUP BY month ORDER BY month                  yes
+SELECT EXTRACT(year FROM date) AS year, EXTRACT(day FROM date) AS day FROM events GROUP BY year, day           yes
+WITH m AS (SELECT id AS year FROM events) SELECT year, m.year FROM m ORDER BY year                             yes
+WITH m (day) AS (SELECT id FROM events) SELECT day FROM m AS hour WHERE hour.day = 3                           yes
+SELECT count(*) FILTER (WHERE id > 2) AS filter FROM events ORDER BY filter                                    yes
+SELECT count(*) OVER () AS over FROM events                                                                    yes
+SELECT sum(id) OVER w FROM users WINDOW w AS (ORDER BY id)                                                     yes
+SELECT sum(id) OVER w FROM users WINDOW v AS (ORDER BY id)                                                     no
+SELECT sum(id) OVER w FROM users                                                                               no
+SELECT sum(id) OVER w FROM users ORDER BY id                                                                   no
+SELECT sum(id) OVER w FROM users WINDOW w AS (ORDER BY total)                                                  no
+SELECT id FROM users WINDOW w AS (ORDER BY id) ORDER BY max(id) OVER w                                         yes
+SELECT id FROM users WINDOW w AS (ORDER BY id) ORDER BY max(id) OVER v                                         no
+SELECT name FROM users WHERE id IN (SELECT max(id) OVER w FROM orders)                                         no
+SELECT sum(id) OVER w FROM users UNION SELECT 1                                                                no
 """
 KNOWN = {case.rpartition(" ")[0].strip(): case.endswith("yes") for case in CASES.strip().splitlines()}
 
@@ -233,7 +248,6 @@ LEFT_OUT = (
     "WITH t (a) AS (SELECT id, name FROM users) SELECT a, t.name FROM t",
     "INSERT INTO users AS excluded (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET name = 'a'",
     "SELECT DISTINCT ON (name) name, id FROM users ORDER BY name",
-    "SELECT sum(id) OVER w FROM users WINDOW w AS (ORDER BY id)",
     "SELECT n FROM generate_series(1, 3) AS n",
     "SELECT n FROM (SELECT 1 AS n) AS t",
     "SELECT t.n FROM users u, LATERAL (SELECT total AS n FROM orders WHERE user_id = u.id) t",

@@ -223,7 +223,7 @@ class Lookup:
 
     def _closes(self, state: State, renamed: bool) -> bool:
         """Whether a query may end here, as a table that must be given a name or as anything else."""
-        if not self._is_complete(state) or not self._is_full(state[-1]):
+        if not self._is_complete(state) or not self._is_full(state[-1]) or state[-1].windows:
             return False
         if state[-1].kind != "table":
             return not renamed

@@ -21,8 +21,10 @@ __all__ = ["SLOTS", "SqlMeaning"]
 _ANY = Names((), others=True, marked=())
 """Where it does not matter what is written."""
 _NONE = Names(())
+_BEFORE_WINDOWS = ("where_word", "group_word", "having_word", "window_word")
 _BEHIND_SOURCES = (
-    *("where_word", "group_word", "having_word", "order_word", "limit_word", "offset_word", "fetch_word", "set_word"),
+    *_BEFORE_WINDOWS,
+    *("order_word", "limit_word", "offset_word", "fetch_word", "set_word"),
     *("conflict_word", "returning_word", "returning_found", "semicolon"),
 )
 _LISTED = ("function", "type_name", "operator", "collation", "parameter", "extracted", "constant")
@@ -49,20 +51,20 @@ SLOTS = (
     *("exported_column", "exported_qualified_column", "column_alias", "exported_alias", "computed_alias"),
     *("column_label", "exported_label"),
     *("result_name", "set_result", "changed_table", "searched_table", "filled_table", "sealed_table"),
-    *("changed_alias", "set_column", "assigned_column"),
+    *("changed_alias", "set_column", "assigned_column", "window_name", "defined_window"),
 )
 """Rules of the grammar."""
 
 _ASKING = ("column", "exported_column", "qualifier", "star", "exported_star")
 """Behind these there must be a table that has it."""
 _RESULTS = ("column_alias", "column_label", "exported_alias", "exported_label", "computed_alias")
-_GIVEN = (*_RESULTS, "cte_name", "cte_column", "source_alias", "changed_alias")
+_GIVEN = (*_RESULTS, "cte_name", "cte_column", "source_alias", "changed_alias", "window_name", "defined_window")
 _MORE, _MOST_LISTED = ", 1", 12
 """One more column of a query, and how many `WITH` may list."""
 _SHORT = "t1"
 """A name that is given, where a few are taken."""
 
-_PHASES = {f"{phase}_word": phase for phase in ("where", "group", "having", "order", "limit")}
+_PHASES = {f"{phase}_word": phase for phase in ("where", "group", "having", "window", "order", "limit")}
 _PHASES |= {"offset_word": "limit", "fetch_word": "limit"}
 _WORDS = {"next_column": ",", "open_row": "(", "close_row": ")", "close_query": ")", "close_to_rename": ")"}
 _WORDS |= {"semicolon": ";", "using_tables": "USING", "returning_found": "RETURNING"}
@@ -107,6 +109,7 @@ class SqlMeaning(Lookup, Meaning):
         self.growth = dict.fromkeys(_ASKING, f", {table} AS ")
         if dialect.strict_tables:
             self.growth["cte_column"] = _MORE
+            self.growth["window_name"] = " WINDOW AS()"
             self.growth |= dict.fromkeys(("set_word", "row_comma"), _MORE * (_MOST_LISTED - 1))
         self.longest = {slot: self._longest_in(slot) for slot in self.slots}
 
@@ -135,7 +138,7 @@ class SqlMeaning(Lookup, Meaning):
         if slot in _LISTED:
             return self._listed[slot]
         if slot in _BEHIND_SOURCES:
-            return _any_if(self._may_go_on(state))
+            return _any_if(self._may_go_on(state) and (slot in _BEFORE_WINDOWS or not state[-1].windows))
         scope = state[-1]
         match slot:
             case "column" | "exported_column":
@@ -166,6 +169,12 @@ class SqlMeaning(Lookup, Meaning):
                 return self._given(state, self._known_columns)
             case "changed_alias":
                 return self._given(state, self._known_tables)
+            case "window_name" if scope.phase == "columns" and not scope.first:  # in a list of results
+                return self._given(state, frozenset())
+            case "window_name":
+                return self._spelled(scope.defined)
+            case "defined_window":
+                return self._given(state, frozenset(), scope.defined)
             case "using_column":
                 return self._spelled(self._shared(scope.settled()))
             case "changed_schema":
@@ -309,6 +318,10 @@ class SqlMeaning(Lookup, Meaning):
                 scope = scope._replace(item=name, aliases=scope.aliases | {name})
             case "computed_alias":
                 scope = scope.with_output(name)._replace(aliases=scope.aliases | {name})
+            case "window_name":
+                scope = scope._replace(windows=scope.windows | ({name} - scope.defined))
+            case "defined_window":
+                scope = scope._replace(windows=scope.windows - {name}, defined=scope.defined | {name})
             case "recursive_word":
                 scope = scope._replace(recursing=True)
             case "cte_name":
@@ -354,7 +367,7 @@ class SqlMeaning(Lookup, Meaning):
         return scope
 
     def may_end(self, state: State) -> bool:
-        return self._is_complete(state)
+        return self._is_complete(state) and not state[-1].windows
 
     def missing(self, state: State) -> list[str]:
         """Tables that are not there yet, query by query from the inner one on."""
@@ -365,6 +378,9 @@ class SqlMeaning(Lookup, Meaning):
                 found.append(_MORE * scope.width[1])
             if scope.phase in BEFORE_SOURCES:
                 found.append(self._missing_sources(around, scope))
+            for i, name in enumerate(sorted(scope.windows)):
+                word = "," if i or scope.phase == "window" else " WINDOW "
+                found.append(f"{word}{self._dialect.spelled_one(name)} AS()")
         common = state[-1].common_name
         if common is not None and self._dialect.strict_tables:
             found.insert(0, _MORE * (len(common[1]) - 1))

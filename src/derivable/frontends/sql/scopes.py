@@ -54,6 +54,8 @@ class Scope(NamedTuple):
         common_name: the table that is being defined, with its columns if they are listed.
         assigned: columns that were listed.
         changed: the table that the statement changes: what it is called, and its columns.
+        windows: names of windows that were used and are not defined yet.
+        defined: those that are.
         borrowed: aliases of queries around that were used before there were tables, so none here may be called so.
         first: the source that the join begins with which is being written.
         recursing: tables of `WITH` may be named in themselves.
@@ -84,6 +86,8 @@ class Scope(NamedTuple):
     common_name: tuple[str, tuple[str, ...]] | None = None
     assigned: frozenset[str] = frozenset()
     changed: tuple[str, tuple[str, ...]] | None = None
+    windows: frozenset[str] = frozenset()
+    defined: frozenset[str] = frozenset()
     borrowed: frozenset[str] = frozenset()
     lateral: bool = False
     first: int = 0
