@@ -84,7 +84,7 @@ class Server:
             return False
         if refusal.startswith("42883 function "):
             return refusal.split("function ")[1].split("(")[0].strip('"') not in self.functions()
-        return refusal[:5] in NAME_STATES
+        return refusal[:5] in NAME_STATES and "text search configuration" not in refusal  # that is a string
 
 
 @contextmanager

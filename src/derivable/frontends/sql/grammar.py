@@ -63,7 +63,7 @@ def sql_for(
         raise GrammarError("no verb is left, so there is no text", hint=f"Give some of {', '.join(VERBS)} in verbs=.")
     readable, sealed = _readable(dialect, database, tables, columns_denied)
     named = None if parameters is None else [dialect.parameter + each for each in _all("parameters", parameters)]
-    if named and dialect.numbers_parameters and not all(re.fullmatch(r"\$[1-9][0-9]{0,4}", each) for each in named):
+    if named and dialect.numbers_parameters and not all(re.fullmatch(r"\$[1-9][0-9]{0,3}", each) for each in named):
         raise ArgumentError("parameters", 'numbers of parameters, as "1" for $1', parameters)
     made = _rules(dialect, tuple(dict.fromkeys(chosen)), extend, limits)
     slots = [slot for slot in SLOTS if slot in made.rules and (slot != "parameter" or named is not None)]

@@ -21,18 +21,24 @@ FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_attr
 WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND a.attnum > 0 AND NOT a.attisdropped
 AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' ORDER BY n.nspname, c.relname, a.attnum
 """
-# What no query can call, since no expression is of these types, is left out.
-_FUNCTIONS = """
+_NAMED = """
+'regclass', 'regproc', 'regprocedure', 'regoper', 'regoperator', 'regtype', 'regrole', 'regnamespace', 'regcollation'
+"""
+"""Types whose values are written as strings, and are names of what must be there."""
+# Left out is what takes such a name, and what no query can call, since no expression is of its types.
+_FUNCTIONS = f"""
 SELECT DISTINCT p.proname FROM pg_proc AS p WHERE p.prokind IN ('f', 'a', 'w') AND pg_function_is_visible(p.oid)
 AND NOT EXISTS (
-  SELECT 1 FROM pg_type AS t WHERE (t.oid = ANY (p.proargtypes) OR t.oid = p.prorettype) AND t.typname IN (
+  SELECT 1 FROM pg_type AS t WHERE (t.oid = ANY (p.proargtypes) AND t.typname IN ({_NAMED}))
+  OR ((t.oid = ANY (p.proargtypes) OR t.oid = p.prorettype) AND t.typname IN (
     'internal', 'cstring', 'trigger', 'event_trigger', 'language_handler', 'fdw_handler', 'index_am_handler',
     'table_am_handler', 'tsm_handler'
-  )
+  ))
 )
 """
-_TYPES = """
-SELECT DISTINCT typname FROM pg_type WHERE typtype IN ('b', 'd', 'e', 'r', 'm') AND pg_type_is_visible(oid)
+_TYPES = f"""
+SELECT DISTINCT typname FROM pg_type WHERE pg_type_is_visible(oid) AND typtype IN ('b', 'd', 'e', 'r', 'm')
+AND typname NOT IN ('regconfig', 'regdictionary', {_NAMED})
 AND NOT EXISTS (SELECT 1 FROM pg_type AS element WHERE element.typarray = pg_type.oid)
 """
 # Those that the grammar has by name are left out.
