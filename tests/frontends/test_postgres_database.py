@@ -455,6 +455,18 @@ def test_unknown_names(options: dict[str, Any], message: str) -> None:
         postgresql(DATABASE, **options)
 
 
+@pytest.mark.parametrize("name", ["a.b.c", ".a", "a.", "."])
+def test_names_of_tables(name: str) -> None:
+    with pytest.raises(dv.ArgumentError, match=r"as table or schema\.table"):
+        postgresql({name: ["x"]})
+
+
+def test_the_meaning_says_what_it_knows() -> None:
+    tables = {f"s.t{i}": ["x", "y"] for i in range(6)}
+    meaning = dv.Grammar.builtin("postgresql", database=tables).meaning
+    assert repr(meaning) == "SqlMeaning(s.t0: x, y; s.t1: x, y; s.t2: x, y; s.t3: x, y; ...)"
+
+
 def test_a_state_travels() -> None:
     made = postgresql(DATABASE)
     matcher = made.matcher()

@@ -34,17 +34,8 @@ SLOTS = (
     *_LISTED,
     *("select_word", "from_word", "using_tables", "values_word", "natural_word", "outer_word", "using_word"),
     *("recursive_word", "update_word", "using_comma", "set_comma", "source_comma", "cte_comma", "row_comma"),
-    *(
-        "next_column",
-        "open_row",
-        "close_row",
-        "open_query",
-        "open_table",
-        "open_lateral",
-        "open_cte",
-        "close_query",
-        "close_to_rename",
-    ),
+    *("next_column", "open_row", "close_row", "open_query", "open_table", "open_lateral", "open_cte"),
+    *("close_query", "close_to_rename"),
     *("star", "qualified_star", "exported_star", "exported_qualified_star", "returned_star"),
     *("schema", "changed_schema", "table", "table_to_rename", "shared_table", "source_alias", "using_column"),
     *("cte_name", "cte_column", "column", "qualifier", "qualified_column"),
@@ -68,10 +59,11 @@ _PHASES = {f"{phase}_word": phase for phase in ("where", "group", "having", "win
 _PHASES |= {"offset_word": "limit", "fetch_word": "limit"}
 _WORDS = {"next_column": ",", "open_row": "(", "close_row": ")", "close_query": ")", "close_to_rename": ")"}
 _WORDS |= {"semicolon": ";", "using_tables": "USING", "returning_found": "RETURNING"}
-_EXTRACTED = (
-    "century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month"
-)
-_EXTRACTED += " quarter second timezone timezone_hour timezone_minute week year"
+_EXTRACTED = """
+century decade dow doy epoch isodow isoyear julian microseconds millennium milliseconds quarter timezone timezone_hour
+timezone_minute week
+"""
+"""Parts of a date. Those that are keywords are in the rules."""
 _QUALIFIED = ("qualified_column", "exported_qualified_column", "qualified_star", "exported_qualified_star")
 _OPENS = {"open_query": "query", "open_table": "table", "open_lateral": "table", "open_cte": "common"}
 
@@ -105,7 +97,9 @@ class SqlMeaning(Lookup, Meaning):
             "constant": Names(("current_catalog", "current_date"), ignore_case=True),
         }
         self.slots = self.free = tuple(slots)
-        table = max(map(dialect.spelled_one, self._known_tables), key=len)
+        self._shown = "; ".join([f"{name}: {', '.join(columns)}" for name, columns in [*tables.items()][:4]])[:200]
+        self._shown += "; ..." * (len(tables) > 4)
+        *_, (table, *_) = self._all_tables(self.start())
         self.growth = dict.fromkeys(_ASKING, f", {table} AS ")
         if dialect.strict_tables:
             self.growth["cte_column"] = _MORE
@@ -114,8 +108,7 @@ class SqlMeaning(Lookup, Meaning):
         self.longest = {slot: self._longest_in(slot) for slot in self.slots}
 
     def __repr__(self) -> str:
-        shown = "; ".join([f"{name}: {', '.join(columns)}" for name, columns in [*self._tables.items()][:4]])
-        return f"SqlMeaning({shown[:200]}{'; ...' * (len(self._tables) > 4)})"
+        return f"SqlMeaning({self._shown})"
 
     def _longest_in(self, slot: str) -> list[str]:
         if slot.endswith("_word"):

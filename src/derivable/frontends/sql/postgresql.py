@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from ...errors import ArgumentError
 from ..builtin import LIBRARY
 from .database import Database, listed
 from .statements import created
@@ -66,7 +67,11 @@ def postgresql_of(source: object) -> Database:
         )
     if hasattr(source, "cursor"):
         return _of_connection(source)
-    return replace(_builtin(), tables=listed(source))
+    tables = listed(source)
+    for name in tables:
+        if not all(name.split(".")) or name.count(".") > 1:
+            raise ArgumentError("database", "names of tables as table or schema.table", name)
+    return replace(_builtin(), tables=tables)
 
 
 def _of_connection(connection: Any) -> Database:
