@@ -54,6 +54,7 @@ class Server:
 
     def __init__(self, folder: str, database: str) -> None:
         self.folder, self.database = folder, database
+        self._functions: frozenset[str] = frozenset()
 
     def run(self, statements: str) -> list[str]:
         """Lines of what they give."""
@@ -75,8 +76,10 @@ class Server:
         return [line or None for line in self.run("SET client_min_messages = error;\n" + "\n".join(asked))]
 
     def functions(self) -> frozenset[str]:
-        """Names of those that there are."""
-        return frozenset(self.run("SELECT DISTINCT proname FROM pg_proc"))
+        """Names of those that there are when it is first asked."""
+        if not self._functions:
+            self._functions = frozenset(self.run("SELECT DISTINCT proname FROM pg_proc"))
+        return self._functions
 
     def about_a_name(self, refusal: str | None) -> bool:
         """Something is not there, or is there twice."""
