@@ -2,11 +2,12 @@
 
     python benchmarks/names.py
     python benchmarks/names.py --what sql
+    python benchmarks/names.py --what postgresql
 
 *catalogue*: names, each of which may be written once; the grammar is a list of such names, and texts are random.
 
-*sql*: the built-in grammar `sql` for three databases, along the queries of `testdata/text_to_sql` that it has, beside
-the same grammar without a database. Calls into Python are those of the meaning's methods.
+*sql*, *postgresql*: these built-in grammars for three databases, along the queries of `testdata/text_to_sql` that they
+have, beside the same grammars without a database. Calls into Python are those of the meaning's methods.
 
 Times are of thread time. *First* is a pass in which places are met for the first time, *later* one in which all were
 met.
@@ -17,8 +18,10 @@ Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository).
 from __future__ import annotations
 
 import random
+import sqlite3
 import time
 from collections.abc import Hashable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -111,7 +114,7 @@ def row(what: list[str], times: list[float]) -> list[str]:
 
 
 def main(
-    what: Annotated[str, typer.Option(help="catalogue or sql.")] = "catalogue",
+    what: Annotated[str, typer.Option(help="catalogue, sql or postgresql.")] = "catalogue",
     tokenizer: Annotated[str, typer.Option(help="A folder of shared/data/tokenizers.")] = "llama-3",
     count: Annotated[int, typer.Option(help="Names in the catalogue.")] = 1_000,
     texts: Annotated[int, typer.Option(help="Texts that are followed.")] = 50,
@@ -122,23 +125,30 @@ def main(
         console.print("shared data not found: set DERIVABLE_SHARED, or put it at ../shared; nothing measured")
         return
     vocabulary = dv.Vocabulary.from_tokenizer_json(shared / "data" / "tokenizers" / tokenizer)
-    rows = sql_rows(vocabulary) if what == "sql" else catalogue_rows(vocabulary, count, texts)
+    rows = catalogue_rows(vocabulary, count, texts) if what == "catalogue" else sql_rows(vocabulary, what)
     typer.echo(table(["", "pass", "", "steps", "mean us", "p50", "p99", "p99.9", "max"], rows))
 
 
-def sql_rows(vocabulary: dv.Vocabulary) -> list[list[str]]:
+def sql_rows(vocabulary: dv.Vocabulary, language: str) -> list[list[str]]:
     """Queries over three databases, one after the other, and their figures together."""
     times: dict[tuple[str, str, str], list[float]] = {}
     calls = {"first": 0, "later": 0}
     for statements in sorted((Path(__file__).parents[1] / "testdata" / "text_to_sql").glob("*.sql")):
-        made = dv.Grammar.builtin("sql", database=statements.read_text(encoding="utf-8"))
+        made = dv.Grammar.builtin(language, database=tables_of(statements.read_text(encoding="utf-8")))
         assert made.meaning is not None
         counted = Counted(made.meaning)
         known = dv.compile(made.with_meaning(counted), vocabulary)
         queries = statements.with_suffix(".txt").read_text(encoding="utf-8").rstrip().split("\n%%%%\n")
         tokens = [vocabulary.encode(query) for query in queries if accepted(known, query)]
+        begin = time.thread_time()
         known = dv.compile(made.with_meaning(counted), vocabulary)
-        for what, constraint in (("sql", dv.compile(dv.Grammar.builtin("sql"), vocabulary)), ("with names", known)):
+        typer.echo(
+            f"{statements.stem}: {len(tokens)} of {len(queries)} queries, {time.thread_time() - begin:.2f} s to compile"
+        )
+        for what, constraint in (
+            (language, dv.compile(dv.Grammar.builtin(language), vocabulary)),
+            ("with names", known),
+        ):
             for which in calls:
                 before = counted.calls
                 for part, measured in zip(("mask", "advance"), passed(constraint, tokens)):
@@ -147,6 +157,17 @@ def sql_rows(vocabulary: dv.Vocabulary) -> list[list[str]]:
     for which, number in calls.items():
         typer.echo(f"{which} pass: {number / len(times['with names', which, 'mask']):.2f} calls into Python a token")
     return [row(list(key), found) for key, found in times.items()]
+
+
+def tables_of(statements: str) -> dict[str, list[str]]:
+    """Their tables and columns, which both languages can name without quotation marks if they can be named so."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(statements)
+        tables = [
+            name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+        ]
+        query = "SELECT name FROM pragma_table_info(?)"
+        return {t.lower(): [c.lower() for (c,) in database.execute(query, (t,))] for t in tables}
 
 
 def accepted(constraint: dv.Constraint, text: str) -> bool:

@@ -364,11 +364,11 @@ class Grammar(Combining):
             version: of Python. In the fields of format strings `"3.12"` allows the quotation marks around them,
                 `"3.11"` neither these nor the end of a line, and `None` no such marks, but the end of a line.
             extend: in Lark's notation, read behind the grammar: `%override rule: ...`, `%extend rule: ...`, new rules.
-            database: for `"sql"`: one statement whose tables, columns and functions exist there (`docs/sql.md`). A dict
-                of tables and their columns, `CREATE` statements, an SQLAlchemy `MetaData`, or an open connection.
+            database: for `"sql"` and `"postgresql"`: where all that is named exists (`docs/sql.md`). A dict of tables
+                and their columns, `CREATE` statements, an SQLAlchemy `MetaData`, or an open connection.
             verbs: what statements may do there: some of `select`, `insert`, `update`, `delete`; by default all.
             tables, columns_denied: tables that may be named (by default all); columns that may not, `"table.column"`.
-            parameters: names of parameters, which are written `:name`; by default any parameter may stand.
+            parameters: those that may stand: names, written `:name`, or numbers, written `$1`; by default any.
             names: for `"python"`: names that may be used are there (`docs/python_names.md`).
             limits: bounds on the text of the grammar and `extend` together.
 

@@ -28,6 +28,7 @@ class Names:
     Args:
         texts: the names.
         ignore_case: of ASCII letters: `Users` and `USERS` are the name `users`.
+        exact: more texts, whose case counts although that of `texts` does not.
         others: any text that the slot has but these.
         marked: with `others`: names that mean something already. What may follow any text that is not among them is the
             same, whichever it is, until it is written again; so masks are found once for all of them. `None`: that is
@@ -38,28 +39,38 @@ class Names:
         (2, True)
         >>> "Red" in Names(["red"], ignore_case=True), "blue" in Names(["red"], others=True)
         (True, True)
+        >>> "Blue" in Names(["red"], ignore_case=True, exact=["blue"])
+        False
     """
 
     __slots__ = ("_key", "_set", "shortest")
+    _key: tuple[frozenset[str], frozenset[str], bool, bool, tuple[Names, ...] | None]
 
     def __init__(
         self,
         texts: Iterable[str],
         *,
         ignore_case: bool = False,
+        exact: Iterable[str] = (),
         others: bool = False,
         marked: Iterable[Names] | None = None,
     ) -> None:
-        known = _texts(texts, ignore_case)
+        known, as_spelled = _texts("texts", texts, ignore_case), _texts("exact", exact, False)
         told = None if marked is None else tuple(items("marked", marked, "Names, as a tuple"))
         for names in told or ():
             instance("marked", names, Names, "Names, as a tuple")
         if told is not None and not others:
             raise ArgumentError("marked", "None where others=False", marked)
-        self._key: tuple[frozenset[str], bool, bool, tuple[Names, ...] | None] = (known, ignore_case, others, told)
-        sizes = (len(text.encode("utf-8", "surrogatepass")) for text in known)
+        if ignore_case:
+            as_spelled = frozenset([text for text in as_spelled if text.translate(_SMALL) not in known])
+        else:
+            known, as_spelled = known | as_spelled, frozenset()
+        self._key = (known, as_spelled, ignore_case, others, told)
+        sizes = (len(text.encode("utf-8", "surrogatepass")) for text in known | as_spelled)
         self.shortest = 0 if others else min(sizes, default=0)
         listed = _listed(known, ignore_case)
+        if as_spelled:
+            listed = _kernel.NameSet.any([listed, _listed(as_spelled, False)])
         self._set: _kernel.NameSet = listed
         if others:
             but = None if told is None else _kernel.NameSet.any([listed, *[names._set for names in told]])
@@ -68,16 +79,16 @@ class Names:
     @property
     def is_empty(self) -> bool:
         """There are none."""
-        texts, _, others, _ = self._key
-        return not texts and not others
+        return not len(self) and not self._key[3]
 
     def __len__(self) -> int:
         """How many are listed."""
-        return len(self._key[0])
+        return len(self._key[0]) + len(self._key[1])
 
     def __contains__(self, text: object) -> bool:
-        texts, ignore_case, others, _ = self._key
-        return ((text.translate(_SMALL) if ignore_case and isinstance(text, str) else text) in texts) != others
+        texts, exact, ignore_case, others, _ = self._key
+        small = text.translate(_SMALL) if ignore_case and isinstance(text, str) else text
+        return (small in texts or text in exact) != others
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Names) and self._key == other._key
@@ -86,8 +97,8 @@ class Names:
         return hash(self._key)
 
     def __repr__(self) -> str:
-        texts, ignore_case, others, _ = self._key
-        some = sorted(texts)[:5]
+        texts, exact, ignore_case, others, _ = self._key
+        some = sorted(texts | exact)[:5]
         more = "" if len(some) == len(self) else f" and {len(self) - len(some):,} more"
         return f"Names({some}{more}{', ignore_case=True' * ignore_case}{', others=True' * others})"
 
@@ -98,13 +109,13 @@ def _listed(names: frozenset[str], ignore_case: bool) -> _kernel.NameSet:
     return _kernel.NameSet.of(list(names), ignore_case)
 
 
-def _texts(given: Iterable[str], ignore_case: bool) -> frozenset[str]:
+def _texts(argument: str, given: Iterable[str], ignore_case: bool) -> frozenset[str]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ArgumentError("texts", "an iterable of texts", given)
+        raise ArgumentError(argument, "an iterable of texts", given)
     known = frozenset(given)
     for text in known:
         if not isinstance(text, str):
-            raise ArgumentError("texts", "an iterable of texts", text)
+            raise ArgumentError(argument, "an iterable of texts", text)
     return frozenset([text.translate(_SMALL) for text in known]) if ignore_case else known
 
 
@@ -313,7 +324,7 @@ def _shortest_in(longest: int | Collection[str]) -> tuple[int, list[bytes]]:
     """Bytes at most, and the names that it may be, if they are said."""
     if isinstance(longest, int):
         return integer("longest", longest, 1, _MOST_BYTES), []
-    texts = [text.encode("utf-8", "replace") for text in _texts(longest, False) if text]
+    texts = [text.encode("utf-8", "replace") for text in _texts("longest", longest, False) if text]
     return integer("longest", max(map(len, texts), default=0), 1, _MOST_BYTES), texts
 
 

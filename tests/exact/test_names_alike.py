@@ -6,7 +6,7 @@ import random
 from collections.abc import Hashable
 
 import pytest
-from accepting import BYTES
+from accepting import BYTES, accepts
 
 import derivable as dv
 
@@ -55,6 +55,29 @@ class Aliases(dv.Meaning):
 
     def missing(self, state: tuple[tuple[str, ...], str | None]) -> list[str] | None:
         return [max(["", *state[0]], key=len)] if self._marks else None
+
+
+def test_names_whose_case_counts_beside_others() -> None:
+    names = dv.Names(["ab", "c"], ignore_case=True, exact=["AbC", "c"])
+    taken = {"ab": True, "aB": True, "C": True, "AbC": True, "abc": False, "ABC": False, "A": False}
+    assert {text: text in names for text in taken} == taken
+    assert len(names) == 3 and names == dv.Names(["AB", "c"], ignore_case=True, exact=["AbC"])
+    assert names != dv.Names(["ab", "c"], ignore_case=True)
+    assert dv.Names(["a"], exact=["b"]) == dv.Names(["a", "b"])
+
+    class Fixed(dv.Meaning):
+        slots = ("WORD",)
+
+        def __init__(self, others: bool) -> None:
+            self._names = dv.Names(["ab", "c"], ignore_case=True, exact=["AbC", "c"], others=others)
+
+        def names(self, state: Hashable, slot: str) -> dv.Names:
+            return self._names
+
+    words = dv.Grammar.from_lark("start: WORD\nWORD: /[A-Ca-c]+/")
+    for others in (False, True):
+        constraint = dv.compile(words.with_meaning(Fixed(others)), BYTES)
+        assert {text: accepts(constraint, text) for text in taken} == {text: taken[text] != others for text in taken}
 
 
 @pytest.mark.parametrize("policy", ["scannerless", "longest", "basic"])

@@ -38,6 +38,7 @@ def test_no_meaning(value: Any) -> None:
 @pytest.mark.parametrize("value", [None, 3, "text", b"text", [1], [None], [b"a"]], ids=kind_of)
 def test_no_names(value: Any) -> None:
     refused(lambda: dv.Names(value), dv.ArgumentError)
+    refused(lambda: dv.Names(["a"], ignore_case=True, exact=value), dv.ArgumentError)
 
 
 @pytest.mark.parametrize("value", [None, 3, "WORD", [1], [None]], ids=kind_of)

@@ -154,10 +154,15 @@ void Slack::each_behind(const Parse& t, Visit visit) {
         }
 }
 
-// The rest of some name takes no more than all of it. Where any text may stand one more token is enough, a quotation mark.
-uint64_t Slack::rest_of_name(Slots::Place name) {
-    if (engine_.slots.names(name).unlike(engine_.slots.node(name))) return 1;
-    return tokens_of(ways_.symbols()[engine_.slots.symbol(name)]);
+// The rest of some name takes no more than all of it. Where any text may stand one more token is enough, a quotation mark. A name that cannot end as it is, as
+// `left` where that is a keyword, gets longer by that token, and may take one more when it is written again.
+uint64_t Slack::rest_of_name(const Parse& t) {
+    const Symbol slot = engine_.slots.symbol(t.slot);
+    if (!engine_.slots.names(t.slot).unlike(engine_.slots.node(t.slot))) return tokens_of(ways_.symbols()[slot]);
+    Lexer& lexer = engine_.access.lexer();
+    for (LexState single : lexer.singles(lexer.members(t.lex)))
+        if (lexer.terminal_of(single) == engine_.terminals.to_lexer(slot) && lexer.accepts_single(single)) return 1;
+    return 1 + 2 * kName;
 }
 
 // Tokens that complete the lexeme in progress.
@@ -181,8 +186,7 @@ uint64_t Slack::least(const Parses& parses) {
             if (cost < kNoCost) least = std::min(least, rest + of_stack(cost, after.environment) + asked + end_);
         };
         if (t.slot == Slots::kNone && engine_.access.lexer().is_fresh(t.lex)) look({t.stack, t.environment}, 0);
-        each_behind(t,
-                    [&](const After& after, LexState single) { look(after, single == kNoState ? rest_of_name(t.slot) : rest_of(single)); });
+        each_behind(t, [&](const After& after, LexState single) { look(after, single == kNoState ? rest_of_name(t) : rest_of(single)); });
     }
     return least;
 }

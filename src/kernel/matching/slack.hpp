@@ -46,7 +46,7 @@ class Slack {
     template <class Visit>
     void each_behind(const Parse& t, Visit visit);
     uint64_t rest_of(LexState single);
-    uint64_t rest_of_name(Slots::Place name);
+    uint64_t rest_of_name(const Parse& t);
     uint64_t written(const Slots::Texts& texts);
 
     const Engine engine_;

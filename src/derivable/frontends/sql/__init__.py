@@ -1,4 +1,4 @@
 """SQL whose tables, columns and functions exist.
 
-database ─▶ grammar ─▶ meaning ─▶ lookup ─▶ scopes
+sources ─▶ grammar ─▶ meaning ─▶ lookup ─▶ scopes
 """

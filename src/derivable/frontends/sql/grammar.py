@@ -1,4 +1,4 @@
-"""SQLite's language for a database that is known."""
+"""SQL for a database that is known."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from ...errors import ArgumentError, GrammarError
 from ...limits import Limits
 from ...rules import Rules
 from ..builtin import LIBRARY, extended_grammar
-from .database import DESCRIPTION, Database, database_of
+from .database import DESCRIPTION, Database
+from .dialect import DIALECTS, Dialect
 from .meaning import SLOTS, SqlMeaning
 from .scopes import folded
+from .sources import database_of
 
 __all__ = ["VERBS", "sql_for"]
 
@@ -32,7 +34,7 @@ def sql_for(
     extend: str = "",
     limits: Limits = _DEFAULTS,
 ) -> Rules:
-    """One statement of SQLite's, whose tables, columns and functions exist; see `Grammar.builtin`.
+    """One statement, whose tables, columns and functions exist; see `Grammar.builtin`.
 
     Args:
         name: of the built-in grammar.
@@ -47,44 +49,41 @@ def sql_for(
         ArgumentError: of a wrong type, or unknown.
         GrammarError: see `database_of` and `extended_grammar`; or nothing is left.
     """
-    if name != "sql":
+    if name not in DIALECTS:
         raise GrammarError(
             f"the built-in grammar {name!r:.80} knows no database",
-            hint='database=, verbs=, tables=, columns_denied= and parameters= go with "sql".',
+            hint='database=, verbs=, tables=, columns_denied= and parameters= go with "sql" and "postgresql".',
         )
     if source is None:
         raise ArgumentError("database", DESCRIPTION + ", where verbs=, tables= and so on are given", source)
-    database = database_of(source)
-    chosen = [_known("verbs", verb, VERBS) for verb in _all("verbs", VERBS if verbs is None else verbs)]
+    dialect = DIALECTS[name]
+    database = database_of(source, dialect)
+    chosen = [_verb(verb) for verb in _all("verbs", VERBS if verbs is None else verbs)]
     if not chosen:
         raise GrammarError("no verb is left, so there is no text", hint=f"Give some of {', '.join(VERBS)} in verbs=.")
-    readable, sealed = _readable(database, tables, columns_denied)
-    named = None if parameters is None else [f":{name}" for name in _all("parameters", parameters)]
-    made = _rules(tuple(dict.fromkeys(chosen)), extend, limits)
+    readable, sealed = _readable(dialect, database, tables, columns_denied)
+    named = None if parameters is None else [dialect.parameter + each for each in _all("parameters", parameters)]
+    if named and dialect.numbers_parameters and not all(re.fullmatch(r"\$[1-9][0-9]{0,3}", each) for each in named):
+        raise ArgumentError("parameters", 'numbers of parameters, as "1" for $1', parameters)
+    made = _rules(dialect, tuple(dict.fromkeys(chosen)), extend, limits)
     slots = [slot for slot in SLOTS if slot in made.rules and (slot != "parameter" or named is not None)]
-    meaning = SqlMeaning(
-        *(slots, readable, sealed, database.views, database.functions, named, database.collations, _keywords())
-    )
-    return replace(made, meaning=meaning)
+    return replace(made, meaning=SqlMeaning(slots, dialect, readable, sealed, database, named))
 
 
 def _readable(
-    database: Database, tables: Collection[str] | None, columns_denied: Collection[str] | None
+    dialect: Dialect, database: Database, tables: Collection[str] | None, columns_denied: Collection[str] | None
 ) -> tuple[Mapping[str, tuple[str, ...]], list[str]]:
     """The columns that may be named, by table; and the tables that have others."""
-    known = {folded(name): name for name in database.tables}
-    chosen = known if tables is None else {_known("tables", name, known): "" for name in _all("tables", tables)}
+    chosen = database.tables if tables is None else [_table(dialect, database, name) for name in _all("tables", tables)]
     denied: set[tuple[str, str]] = set()
     for entry in _all("columns_denied", columns_denied or ()):
-        table, dot, column = folded(entry).partition(".")
-        columns = [folded(each) for each in database.tables[known[table]]] if table in known else []
-        if not dot or column not in columns:
+        stored = dialect.stored(entry)
+        splits = [(database.key(stored[:i]), stored[i + 1 :]) for i, letter in enumerate(stored) if letter == "."]
+        found = [(table, column) for table, column in splits if column in database.tables.get(table, ())]
+        if not found:
             raise ArgumentError("columns_denied", "columns of the database, as table.column", entry)
-        denied.add((table, column))
-    readable = {
-        known[name]: tuple([c for c in database.tables[known[name]] if (name, folded(c)) not in denied])
-        for name in chosen
-    }
+        denied.update(found)
+    readable = {name: tuple([c for c in database.tables[name] if (name, c) not in denied]) for name in chosen}
     readable = {name: columns for name, columns in readable.items() if columns}
     if not readable:
         raise GrammarError(
@@ -99,40 +98,38 @@ def _all(argument: str, given: Collection[str]) -> Collection[str]:
     return given
 
 
-def _known(argument: str, name: str, known: Collection[str]) -> str:
-    if folded(name) not in known:
-        raise ArgumentError(argument, f"some of {', '.join([*known][:20])}", name)
-    return folded(name)
+def _verb(verb: str) -> str:
+    if folded(verb) not in VERBS:
+        raise ArgumentError("verbs", f"some of {', '.join(VERBS)}", verb)
+    return folded(verb)
 
 
-@cache
-def _roles() -> str:
-    return (LIBRARY / "sql_database.lark").read_text(encoding="utf-8")
+def _table(dialect: Dialect, database: Database, name: str) -> str:
+    key = database.key(dialect.stored(name))
+    if key not in database.tables:
+        raise ArgumentError("tables", f"some of {', '.join([*database.tables][:20])}", name)
+    return key
 
 
 @lru_cache(maxsize=64)
-def _rules(verbs: tuple[str, ...], extend: str, limits: Limits) -> Rules:
+def _rules(dialect: Dialect, verbs: tuple[str, ...], extend: str, limits: Limits) -> Rules:
     statement = f"%override _statement: {' | '.join([f'_{verb}' for verb in verbs])}\n"
-    return extended_grammar("sql", None, extend, limits, before=_roles() + statement + _ascii_names())
+    begin = _roles(dialect.name) + statement + _ascii_names(dialect.name)
+    return extended_grammar(dialect.name, None, extend, limits, before=begin)
 
 
 @cache
-def _ascii_names() -> str:
+def _roles(name: str) -> str:
+    return (LIBRARY / f"{name}_database.lark").read_text(encoding="utf-8")
+
+
+@cache
+def _ascii_names(name: str) -> str:
     """Names without quotation marks, of ASCII letters only.
 
     PERF: in the middle of any other letter it is open whether the name has ended before, so the meaning would be asked
     what is known behind each of the thousands of such names that tokens begin. A first mask took ten times as long.
     """
-    return f"%override {_name_rule()[0]}\n".replace(r"\x80-\U0010ffff", "")
-
-
-@cache
-def _keywords() -> frozenset[str]:
-    """Words that are no names if they stand without quotation marks."""
-    return frozenset(_name_rule()[1].split("|"))
-
-
-def _name_rule() -> re.Match[str]:
-    rule = re.search(r"(?m)^NAME: .*?\(\?!\(\?ai:([a-z_|]+)\).*$", (LIBRARY / "sql.lark").read_text(encoding="utf-8"))
+    rule = re.search(r"(?m)^NAME: .*$", (LIBRARY / f"{name}.lark").read_text(encoding="utf-8"))
     assert rule is not None
-    return rule
+    return f"%override {rule[0]}\n".replace(r"\x80-\U0010ffff", "")

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from ...meaning import Names
-from .scopes import Scope, Source, fits, fitting, folded, texts_in
+from .dialect import Dialect
+from .scopes import Scope, Source, fits, fitting, once, texts_in
 
 __all__ = ["BEFORE_SOURCES", "Lookup", "State"]
 
 State = tuple[Scope, ...]
 """The query that is being written, behind those around it."""
 
-_PLAIN_NAME = re.compile(r"[A-Z_a-z][$0-9A-Z_a-z]*", re.ASCII)
 BEFORE_SOURCES = ("columns", "from")
 """Clauses in which a query may get tables yet."""
-_BEHIND_RESULTS = ("where", "group", "having", "order")
-"""Clauses in which names of results may be used."""
-_ALONE = ("group", "order", "limit")
-"""Clauses in which names of queries around may not."""
+_HEADS = frozenset(
+    (
+        *("array", "bpchar", "btrim", "case", "coalesce", "current_catalog", "current_date", "current_role", "exists"),
+        *("current_schema", "current_time", "current_timestamp", "current_user", "extract", "float4", "float8", "bool"),
+        *("greatest", "int2", "int4", "int8", "interval", "is_normalized", "json", "least", "left", "localtime", "bit"),
+        *("localtimestamp", "ltrim", "nullif", "numeric", "overlaps", "overlay", "position", "right", "row", "rtrim"),
+        *("session_user", "substring", "time", "timestamp", "timestamptz", "timetz", "timezone", "user", "varbit"),
+        *("varchar", "xmlconcat", "?column?"),
+    )
+)
+"""What PostgreSQL calls results that have no name."""
 
 
 class _Aliases(NamedTuple):
@@ -32,30 +38,48 @@ class _Aliases(NamedTuple):
 
 
 class Lookup:
-    """The names of a database, found as SQLite finds them.
+    """The names of a database, found as the database finds them.
 
     Args:
-        tables: columns by table, as they are spelled.
+        dialect: which one it is.
+        tables: columns by table; of one that must be named with its schema, `schema.table`.
+        homes: schemas of tables that may be named with and without them.
         sealed: tables of which not all columns may be read, so `*` may not stand for them.
-        keywords: words that are no names without quotation marks, in small letters.
+        views: those that cannot be changed.
     """
 
-    def __init__(self, tables: Mapping[str, Iterable[str]], sealed: Iterable[str], keywords: frozenset[str]) -> None:
-        self._tables: dict[str, tuple[str, ...]] = {
-            folded(name): tuple([folded(column) for column in columns]) for name, columns in tables.items()
-        }
-        self._sealed = frozenset([folded(name) for name in sealed])
-        self._keywords = keywords
+    def __init__(
+        self,
+        dialect: Dialect,
+        tables: Mapping[str, tuple[str, ...]],
+        homes: Mapping[str, str],
+        sealed: Collection[str],
+        views: Collection[str],
+    ) -> None:
+        self._dialect = dialect
+        in_schemas = [name for name in tables if dialect.is_exact and "." in name]
+        self._tables = {name: columns for name, columns in tables.items() if name not in in_schemas}
+        self._schemas: dict[str, dict[str, tuple[str, ...]]] = {}
+        for name in (*in_schemas, *[name for name in homes if name in tables]):
+            schema, table = name.split(".") if name in in_schemas else (homes[name], name)
+            self._schemas.setdefault(schema, {})[table] = tables[name]
+        self._views = frozenset(views)
+        self._sealed = frozenset([(name.rpartition(".")[2], tables[name]) for name in sealed if name in tables])
         self._spelled = lru_cache(maxsize=1024)(self._names_of)
         self._kinds_with = lru_cache(maxsize=64)(self._kinds_beside)
-        self._known_columns = frozenset([column for columns in self._tables.values() for column in columns])
-        self._known_tables = frozenset(self._tables)
+        self._known_columns = frozenset([column for columns in tables.values() for column in columns])
+        self._known_tables = frozenset(self._tables).union(*self._schemas.values())
         self._others = lru_cache(maxsize=1024)(self._others_of)
 
     # What is there
 
     def _source(self, table: str) -> Source:
         return Source(table, self._tables[table])
+
+    def _tables_in(self, state: State) -> dict[str, tuple[str, ...]]:
+        """Tables that may be named here: those of the schema before the dot, or those that need none."""
+        schema = state[-1].schema
+        return self._visible_tables(state) if schema is None else self._schemas[schema]
 
     def _visible_tables(self, state: State) -> dict[str, tuple[str, ...]]:
         visible = dict(self._tables)
@@ -74,16 +98,27 @@ class Lookup:
         return self._kinds_with(tuple(defined))
 
     def _kinds_beside(self, defined: tuple[tuple[str, tuple[str, ...]], ...]) -> list[frozenset[str]]:
-        tables = {**self._tables, **dict(defined)}
-        return [frozenset((*columns, *self._open(name, columns))) for name, columns in tables.items()]
+        tables = [*{**self._tables, **dict(defined)}.items()]
+        tables += [table for schema in self._schemas.values() for table in schema.items()]
+        return [
+            frozenset((*columns, *self._open(name, columns)))
+            for name, columns in tables
+            if len(set(columns)) == len(columns)
+        ]
 
     def _open(self, name: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-        return () if name in self._sealed and columns == self._tables.get(name) else ("*",)
+        return () if (name, columns) in self._sealed else ("*",)
 
-    @staticmethod
-    def _sees_around(state: State, at: int) -> bool:
+    def _columns_of(self, scope: Scope) -> tuple[str, ...]:
+        """Of a query that is a table."""
+        columns = scope.columns()
+        return columns if self._dialect.strict_tables else tuple(dict.fromkeys(columns))
+
+    def _sees_around(self, state: State, at: int) -> bool:
         """Whether a query may use names of the one around it."""
-        return state[at].kind == "query" and state[at].phase not in _ALONE and state[at - 1].phase != "limit"
+        is_alone = state[at].phase in self._dialect.alone
+        sees = state[at].kind == "query" or state[at].lateral
+        return sees and not is_alone and state[at - 1].phase != "limit"
 
     def _around(self, state: State) -> list[Scope]:
         """The queries around, whose columns may be meant, inner ones first."""
@@ -91,7 +126,8 @@ class Lookup:
         for i in range(len(state) - 1, 0, -1):
             if not self._sees_around(state, i):
                 break
-            found.append(state[i - 1].settled())
+            scope = state[i - 1].settled()
+            found.append(scope._replace(first=0) if state[i].lateral else scope)
         return found
 
     def _outer(self, state: State) -> frozenset[str]:
@@ -112,7 +148,7 @@ class Lookup:
         There is one where all tables of this query are known, and of those between.
         """
         for i in range(len(state) - 1, 0, -1):
-            if not self._sees_around(state, i) or state[i].phase in BEFORE_SOURCES:
+            if not self._sees_around(state, i) or state[i].phase in BEFORE_SOURCES or state[i].lateral:
                 return None
             if state[i - 1].phase == "columns":
                 return i - 1
@@ -121,7 +157,7 @@ class Lookup:
     def _aliased(self, state: State, alias: str) -> tuple[str, ...] | None:
         """The columns of a table that is there, here or around."""
         for scope in (state[-1].settled(), *self._around(state)):
-            if any(source.alias == alias for source in scope.sources):
+            if any(source.alias == alias for source in scope.there()):
                 return scope.aliased(alias)
         return None
 
@@ -129,7 +165,7 @@ class Lookup:
         """Columns that a query that is a table must not have, too: they would be meant of two tables."""
         if state[-1].kind != "table":
             return frozenset()
-        around, has = state[-2].settled(), state[-1].columns()
+        around, has = state[-2].settled(), self._columns_of(state[-1])
         used = around.needed.union([column for _, column in around.owed], around.unjoinable())
         return frozenset([column for column in used if not self._may_have(state, {*has, column})])
 
@@ -152,16 +188,21 @@ class Lookup:
         scope = state[-1].settled()
         if scope.kind != "table":
             return True
-        named = state[-2].settled()._replace(named=("", scope.columns()))
+        named = state[-2].settled()._replace(named=("", self._columns_of(scope)))
         return self._may_be_renamed(state[:-1], named)
 
     def _may_begin_from(self, state: State) -> bool:
         """Results cannot be added behind `FROM`; tables whose columns they all are can."""
-        return () in state[-1].outputs or self._has_enough(state)
+        return self._is_full(state[-1]) and (() in state[-1].outputs or self._has_enough(state))
 
     def _may_go_on(self, state: State) -> bool:
         """Behind the tables."""
-        return self._is_complete(state) and self._has_enough(state)
+        return self._is_full(state[-1]) and self._is_complete(state) and self._has_enough(state)
+
+    @staticmethod
+    def _is_full(scope: Scope) -> bool:
+        """It has as many columns as it must have."""
+        return scope.width is None or scope.width[1] == 0
 
     # What may be written
 
@@ -182,12 +223,13 @@ class Lookup:
 
     def _closes(self, state: State, renamed: bool) -> bool:
         """Whether a query may end here, as a table that must be given a name or as anything else."""
-        if not self._is_complete(state):
+        if not self._is_complete(state) or not self._is_full(state[-1]) or state[-1].windows:
             return False
         if state[-1].kind != "table":
             return not renamed
-        columns = state[-1].settled().columns()
-        named = state[-2].settled()._replace(named=("", columns))
+        named = state[-2].settled()._replace(named=("", self._columns_of(state[-1].settled())))
+        if self._dialect.strict_tables:
+            return renamed and self._may_be_renamed(state[:-1], named)
         stays = self._may_be_called(state[:-1], named, "")
         return stays != renamed and (stays or self._may_be_renamed(state[:-1], named))
 
@@ -203,24 +245,47 @@ class Lookup:
             if not scope.needed and not scope.owed and not scope.star:
                 return known
             return fitting(known, scope, lambda c: scope._replace(needed=scope.needed | {c}), kinds, outer)
-        counts = scope.visible()
+        counts = scope.joinable() if scope.phase == "from" else scope.visible()
         found = {c for c, n in counts.items() if n == 1} | {c for c in outer if c not in counts}
-        if scope.phase in _BEHIND_RESULTS:
+        if scope.phase in self._dialect.results_in:
             found |= {alias for alias in scope.result_names() if alias not in counts}
         asked = self._asked(state)
         if asked is not None:
             between = frozenset().union(*(each.settled().visible() for each in state[asked + 1 :]))
             found |= self._columns(state[: asked + 1], exported=False) - between
+        if self._dialect.by_results and scope.phase in ("group", "order"):
+            found -= self._doubtful(scope)
         return frozenset(found)
+
+    @staticmethod
+    def _doubtful(scope: Scope) -> frozenset[str]:
+        """Names that may be those of two results. Where one stands alone it is that of a result."""
+        found = _HEADS.union([name for name, n in scope.heads().items() if n > 1])
+        return found.difference(scope.visible()) if scope.phase == "group" else found
+
+    def _sorts(self, scope: Scope) -> frozenset[str]:
+        """Names of results that may stand alone."""
+        if not self._dialect.by_results:
+            return scope.result_names().intersection(scope.visible())
+        found = scope.given_heads() - _HEADS
+        return found.difference(scope.visible()) if scope.phase == "group" else found
+
+    def _sorts_behind(self, scope: Scope) -> frozenset[str]:
+        """Names of results of the first query before `UNION`."""
+        if scope.results is not None:
+            return scope.results
+        is_exported = scope.outputs or scope.item is not None
+        return once(scope.columns()) if is_exported else scope.given_heads() - _HEADS
 
     def _with_column(self, state: State, name: str) -> State:
         """A column is used without a table's name."""
         *around, scope = state
         scope = scope.settled()
-        if scope.phase in BEFORE_SOURCES:
+        if scope.phase == "columns" or (scope.phase == "from" and not self._dialect.joins_apart):
             return (*around, scope._replace(needed=scope.needed | {name}))
         asked = self._asked(state)
-        is_here = name in scope.visible() or (scope.phase in _BEHIND_RESULTS and name in scope.result_names())
+        is_result = scope.phase in self._dialect.results_in and name in scope.result_names()
+        is_here = name in scope.visible() or is_result
         if asked is not None and not is_here and name not in self._outer(state):
             query = state[asked]
             around[asked] = query._replace(needed=query.needed | {name})
@@ -235,7 +300,7 @@ class Lookup:
         scope = state[-1].settled()
         if scope.phase == "limit":
             return _Aliases(frozenset(), False)
-        known = {source.alias for each in (scope, *self._around(state)) for source in each.sources} - {""}
+        known = {source.alias for each in (scope, *self._around(state)) for source in each.there()} - {""}
         found = frozenset([alias for alias in known if self._aliased(state, alias)])
         asked = self._asked(state)
         if scope.phase == "columns":
@@ -256,7 +321,7 @@ class Lookup:
         columns = self._aliased(state, scope.qualifier)
         avoided = self._avoided(state) if exported else frozenset()
         if columns is not None:
-            return frozenset(columns) - avoided
+            return once(columns) - avoided
         asked = self._asked(state)
         if asked is not None:
             query = state[asked]._replace(qualifier=scope.qualifier)
@@ -275,15 +340,29 @@ class Lookup:
         if slot.startswith("exported"):
             scope = scope.with_output((alias,) if is_star else None)._replace(item=None if is_star else name)
         if self._aliased(state, alias) is not None:
-            return (*around, scope._replace(qualifier=None))
+            return self._borrowed((*around, scope._replace(qualifier=None)), alias)
         asked = self._asked(state)
         if asked is None:
             return (*around, self._owing(scope, "*" if is_star else name))
         around[asked] = self._with_qualified((*state[:asked], around[asked]._replace(qualifier=alias)), slot, name)[-1]
         return (*around, scope._replace(qualifier=None))
 
+    def _borrowed(self, state: State, alias: str) -> State:
+        """A table of this query or one around is meant. Queries inside must not get one of that name any more."""
+        if not self._dialect.strict_tables:
+            return state  # where theirs lacks the column the outer one is meant
+        scopes = [*state]
+        for i in range(len(scopes) - 1, 0, -1):
+            if any(source.alias == alias for source in scopes[i].there()):
+                break
+            if scopes[i].phase == "columns":
+                scopes[i] = scopes[i]._replace(borrowed=scopes[i].borrowed | {alias})
+        return tuple(scopes)
+
     def _may_be_all(self, state: State, slot: str) -> bool:
         scope = state[-1]
+        if scope.width is not None:
+            return False
         if slot == "returned_star":
             return all(self._open(source.alias, source.columns) for source in scope.sources)
         if slot.startswith("exported") and state[-1].kind == "table" and not self._may_export_all(state, slot):
@@ -301,12 +380,12 @@ class Lookup:
             return False
         if slot == "exported_qualified_star" and len(around.needed) + len(around.owed) > 1:
             return False  # no table that is added later could bring what is missing
-        return self._may_have(state, {*state[-1].columns(), *around.needed})
+        return self._may_have(state, {*self._columns_of(state[-1]), *around.needed})
 
     def _sources(self, state: State, renamed: bool) -> frozenset[str]:
         scope = state[-1].settled()
         found = []
-        for name, columns in self._visible_tables(state).items():
+        for name, columns in self._tables_in(state).items():
             if scope.star and not self._open(name, columns):
                 continue
             named = scope._replace(named=(name, columns))
@@ -315,6 +394,24 @@ class Lookup:
                 found.append(name)
         return frozenset(found)
 
+    def _schemas_of(self, state: State) -> frozenset[str]:
+        """Schemas of which a table may come."""
+        found = []
+        for schema in self._schemas:
+            inside = (*state[:-1], state[-1]._replace(schema=schema))
+            tables = (self._sources(inside, renamed=False), self._sources(inside, renamed=True))
+            if any(tables) or self._shared_sources(inside):
+                found.append(schema)
+        return frozenset(found)
+
+    def _changeable(self, scope: Scope) -> dict[str, tuple[str, ...]]:
+        """Tables that a statement may change."""
+        if scope.schema is None:
+            return {name: columns for name, columns in self._tables.items() if name not in self._views}
+        tables = self._schemas[scope.schema]
+        fixed = self._views.union([name for name in tables if f"{scope.schema}.{name}" in self._views])
+        return {name: columns for name, columns in tables.items() if name not in fixed}
+
     def _shared_sources(self, state: State) -> dict[str, str]:
         """Tables that have one of the columns that were used, and that such a table here has, too; with the column.
 
@@ -322,8 +419,9 @@ class Lookup:
         """
         scope = state[-1].settled()
         used = {column for column, n in scope.visible().items() if n == 1 and column in scope.needed}
+        used = {column for column in used if scope.joinable().get(column) == 1}
         found = {}
-        for name, columns in self._visible_tables(state).items():
+        for name, columns in self._tables_in(state).items():
             both = used.intersection(columns)
             if len(both) != 1 or (scope.star and not self._open(name, columns)):
                 continue
@@ -335,11 +433,13 @@ class Lookup:
     def _may_be_called(self, state: State, named: Scope, alias: str) -> bool:
         assert named.named is not None
         name, columns = named.named
-        if alias and any(source.alias == alias for source in named.sources):
+        if alias and (alias in named.borrowed or any(source.alias == alias for source in named.sources)):
             return False
         if named.unjoinable().intersection(columns):
             return False
-        if not named.wanted().get(alias, set()) <= {*columns, *self._open(name, columns)}:
+        if named.natural and named.joinable().keys() & (set(columns) - once(columns)):
+            return False
+        if not named.wanted().get(alias, set()) <= {*once(columns), *self._open(name, columns)}:
             return False
         return fits(named.joined(alias), self._kinds(state), self._outer(state))
 
@@ -355,7 +455,7 @@ class Lookup:
         good = {alias for alias in wanted if self._may_be_called(state, scope, alias)}
         if not self._may_be_called(state, scope, ""):
             return self._spelled(frozenset(good))
-        bad = {source.alias for source in scope.sources}.union(wanted) - good
+        bad = {source.alias for source in scope.sources}.union(wanted, scope.borrowed) - good
         return self._given(state, self._known_tables, bad)
 
     @staticmethod
@@ -363,11 +463,11 @@ class Lookup:
         """Columns that `USING` may list next."""
         if scope.sharing is not None:
             return frozenset({scope.sharing})
-        if len(scope.sources) < 2:
+        if len(scope.sources) < scope.first + 2:
             return frozenset()
         *before, last = scope.sources
-        counts = scope._replace(sources=tuple(before)).visible()
-        return frozenset([c for c in last.columns if counts.get(c) == 1 and c not in last.merged])
+        counts = scope._replace(sources=tuple(before)).joinable()
+        return frozenset([c for c in once(last.columns) if counts.get(c) == 1 and c not in last.merged])
 
     @staticmethod
     def _unassigned(scope: Scope) -> frozenset[str]:
@@ -380,19 +480,10 @@ class Lookup:
         return self._others(known, frozenset(but), frozenset(texts_in(state)) - known)
 
     def _others_of(self, known: frozenset[str], but: frozenset[str], met: frozenset[str]) -> Names:
+        texts, exact = self._dialect.spelled(but)
         marked = (self._spelled(known), self._spelled(met))
-        return Names(self._quoted(but), ignore_case=True, others=True, marked=marked)
+        return Names(texts, ignore_case=True, exact=exact, others=True, marked=marked)
 
     def _names_of(self, names: frozenset[str]) -> Names:
-        return Names(self._quoted(names), ignore_case=True)
-
-    def _quoted(self, names: Iterable[str]) -> list[str]:
-        """Each name in brackets and in quotation marks of both kinds, and without if it is no keyword."""
-        found = []
-        for name in names:
-            if "]" not in name:
-                found.append(f"[{name}]")
-            found += [mark + name.replace(mark, mark * 2) + mark for mark in '`"']
-            if _PLAIN_NAME.fullmatch(name) and name not in self._keywords:
-                found.append(name)
-        return found
+        texts, exact = self._dialect.spelled(names)
+        return Names(texts, ignore_case=True, exact=exact)

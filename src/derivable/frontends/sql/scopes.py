@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["Scope", "Source", "fits", "fitting", "folded", "plain", "scopes_of", "texts_in"]
+__all__ = ["GIVEN", "Scope", "Source", "fits", "fitting", "folded", "once", "plain", "scopes_of", "texts_in"]
 
+GIVEN = " AS"
+"""Whence a name of a result is that was given."""
 _MOST_STEPS = 500
 """Of a search for tables that have all columns. A query that needs more is not offered."""
 
@@ -30,6 +33,7 @@ class Scope(NamedTuple):
 
     Attributes:
         kind: what it stands for.
+        lateral: it is a table that sees those before it.
         phase: which clause is being written.
         sources: tables that are there.
         named: the table that was named last, which may be given another name yet.
@@ -40,6 +44,7 @@ class Scope(NamedTuple):
         owed: aliases and columns that were used and are not there yet. `"*"`: any columns.
         star: all columns were asked for, so there must be some.
         qualifier: the alias that stands before a dot.
+        schema: the schema that stands before a dot.
         outputs: columns that it has, if it is a table; `(alias,)` for all of one source, `()` of all of them.
         item: the last one of them, which may be given another name yet.
         aliases: names that were given to results.
@@ -48,7 +53,16 @@ class Scope(NamedTuple):
         recursive: the table that `WITH` defines by this query, where it may be named in it.
         common_name: the table that is being defined, with its columns if they are listed.
         assigned: columns that were listed.
-        changed: the table that the statement changes.
+        changed: the table that the statement changes: what it is called, and its columns.
+        windows: names of windows that were used and are not defined yet.
+        defined: those that are.
+        borrowed: aliases of queries around that were used before there were tables, so none here may be called so.
+        first: the source that the join begins with which is being written.
+        recursing: tables of `WITH` may be named in themselves.
+        width: how many columns it must have, and how many of them are not there yet.
+        said: what was used in the list of results, as `(whence, name)`, where results have no other name.
+        saying: the same of the last item.
+        results: names by which the first query before `UNION` can be sorted.
     """
 
     kind: str = "statement"
@@ -62,6 +76,7 @@ class Scope(NamedTuple):
     owed: frozenset[tuple[str, str]] = frozenset()
     star: bool = False
     qualifier: str | None = None
+    schema: str | None = None
     outputs: tuple[str | tuple[str, ...], ...] = ()
     item: str | None = None
     aliases: frozenset[str] = frozenset()
@@ -70,7 +85,17 @@ class Scope(NamedTuple):
     recursive: tuple[str, tuple[str, ...]] | None = None
     common_name: tuple[str, tuple[str, ...]] | None = None
     assigned: frozenset[str] = frozenset()
-    changed: str | None = None
+    changed: tuple[str, tuple[str, ...]] | None = None
+    windows: frozenset[str] = frozenset()
+    defined: frozenset[str] = frozenset()
+    borrowed: frozenset[str] = frozenset()
+    lateral: bool = False
+    first: int = 0
+    recursing: bool = False
+    width: tuple[int, int] | None = None
+    said: frozenset[tuple[str, str]] = frozenset()
+    saying: frozenset[tuple[str, str]] = frozenset()
+    results: frozenset[str] | None = None
 
     def settled(self) -> Scope:
         """The same, if the table that was named last keeps its name."""
@@ -80,7 +105,7 @@ class Scope(NamedTuple):
         """The table that was named last, under a name."""
         assert self.named is not None
         columns = self.named[1]
-        merged = frozenset(columns).intersection(self.visible()) if self.natural else frozenset()
+        merged = frozenset(columns).intersection(self.joinable()) if self.natural else frozenset()
         if self.sharing is not None:
             merged |= {self.sharing}
         sources = (*self.sources, Source(alias, columns, merged))
@@ -98,20 +123,23 @@ class Scope(NamedTuple):
 
     def visible(self) -> dict[str, int]:
         """Columns of the tables so far, with the number of tables that they could be meant of."""
-        counts: dict[str, int] = {}
-        for source in self.sources:
-            for column in source.columns:
-                if column not in source.merged:
-                    counts[column] = counts.get(column, 0) + 1
-        return counts
+        return _counted(self.sources)
+
+    def joinable(self) -> dict[str, int]:
+        """The same of the tables of this join."""
+        return _counted(self.sources[self.first :])
+
+    def there(self) -> tuple[Source, ...]:
+        """Tables whose columns may be meant: in a condition of a join those of the join."""
+        return self.sources[self.first :] if self.phase == "from" else self.sources
 
     def unjoinable(self) -> frozenset[str]:
         """Columns of two tables, which the next one must not have if it is joined by all columns that it shares."""
-        return frozenset([column for column, n in self.visible().items() if n > 1]) if self.natural else frozenset()
+        return frozenset([column for column, n in self.joinable().items() if n > 1]) if self.natural else frozenset()
 
     def aliased(self, alias: str) -> tuple[str, ...] | None:
         """The columns of the one table that is called so."""
-        found = [source.columns for source in self.sources if source.alias == alias]
+        found = [source.columns for source in self.there() if source.alias == alias]
         return found[0] if len(found) == 1 else None
 
     def wanted(self) -> dict[str, set[str]]:
@@ -131,14 +159,54 @@ class Scope(NamedTuple):
         return self.aliases | self.aliases_before if self.phase == "order" else self.aliases
 
     def columns(self) -> tuple[str, ...]:
-        """Of a query that is a table."""
+        """Of a query that is a table; a name may be there twice."""
         found: list[str] = []
         for output in (*self.outputs, *([] if self.item is None else [self.item])):
             if isinstance(output, str):
                 found.append(output)
+            elif output:
+                found += [c for s in self.sources if s.alias in output for c in s.columns]
             else:
-                found += [c for s in self.sources if not output or s.alias in output for c in s.columns]
-        return tuple(dict.fromkeys(found))
+                found += [c for s in self.sources for c in s.columns if c not in s.merged]
+        return tuple(found)
+
+    def heads(self) -> dict[str, int]:
+        """Names that results have where none was given, with the number of results, at most."""
+        found: dict[str, set[tuple[str, str]]] = {}
+        for whence, name in self.said | self.saying:
+            if whence == "*":
+                for source in self.sources:
+                    for column in source.columns if name in ("", source.alias) else ():
+                        found.setdefault(column, set()).add(self._same(name and source.alias, column))
+            else:
+                found.setdefault(name, set()).add(self._same(whence, name))
+        return {name: len(results) for name, results in found.items()}
+
+    def _same(self, whence: str, column: str) -> tuple[str, str]:
+        """One name for a column, with and without that of its table."""
+        having = [source.alias for source in self.sources if column in source.columns]
+        return (having[0], column) if not whence and len(having) == 1 else (whence, column)
+
+    def given_heads(self) -> frozenset[str]:
+        """Names of just one result each, to which they were given."""
+        counts = self.heads()
+        given = [name for whence, name in self.said | self.saying if whence == GIVEN]
+        return frozenset([name for name in given if counts[name] == 1])
+
+
+def _counted(sources: Iterable[Source]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for source in sources:
+        for column in source.columns:
+            if column not in source.merged:
+                counts[column] = counts.get(column, 0) + 1
+    return counts
+
+
+def once(columns: Iterable[str]) -> frozenset[str]:
+    """Those that are there once."""
+    counts = Counter(columns)
+    return frozenset([column for column, n in counts.items() if n == 1])
 
 
 def folded(name: str) -> str:
