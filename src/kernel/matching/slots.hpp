@@ -28,8 +28,8 @@ namespace derivable {
 // Names, as a trie of their bytes. Equal sets are one object where that can be told.
 class NameSet {
   public:
-    using Node = uint32_t;
-    static constexpr Node kRoot = 0, kNowhere = ~0u;
+    using Node = uint64_t;  // a place in a file, where there are too many for numbers
+    static constexpr Node kRoot = 0, kNowhere = ~0ULL;
     virtual ~NameSet() = default;
     virtual Node step(Node node, uint8_t byte) = 0;  // kNowhere: no name goes on so
     virtual bool is_name(Node node) = 0;

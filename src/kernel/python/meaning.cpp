@@ -23,6 +23,14 @@ namespace derivable {
 
 namespace {
 
+struct NodesHash {
+    size_t operator()(const std::vector<NameSet::Node>& nodes) const {
+        uint64_t h = nodes.size();
+        for (NameSet::Node n : nodes) h = mix(h ^ n);
+        return h;
+    }
+};
+
 // Sorted texts: a node is those that begin alike, as far as that is read.
 class SortedNames final : public NameSet {
   public:
@@ -32,7 +40,7 @@ class SortedNames final : public NameSet {
 
     Node step(Node node, uint8_t byte) override {
         if (ignores_case_ && byte >= 'A' && byte <= 'Z') byte = uint8_t(byte - 'A' + 'a');
-        const uint64_t key = pack(node, byte);
+        const uint64_t key = pack(uint32_t(node), byte);
         if (const Node* known = steps_.find(key)) return *known;
         const Range at = nodes_[node];
         const auto first = names_.begin() + at.begin, last = names_.begin() + at.end;
@@ -104,7 +112,7 @@ class AnyNames final : public NameSet {
   private:
     const std::vector<NameSetRef> sets_;
     std::vector<std::vector<Node>> nodes_;  // of each
-    std::unordered_map<std::vector<Node>, Node, WordsHash> numbers_;
+    std::unordered_map<std::vector<Node>, Node, NodesHash> numbers_;
 };
 
 // Any text that the terminal has, but some.
@@ -116,7 +124,7 @@ class OtherNames final : public NameSet {
         const auto [but, marked] = nodes_[node];
         const Node next = but == kNowhere ? kNowhere : but_->step(but, byte);
         const Node other = marked == kNowhere ? kNowhere : marked_->step(marked, byte);
-        const auto [known, is_new] = numbers_.try_emplace(pack(next, other), Node(nodes_.size()));
+        const auto [known, is_new] = numbers_.try_emplace({next, other}, Node(nodes_.size()));
         if (is_new) nodes_.emplace_back(next, other);
         return known->second;
     }
@@ -136,7 +144,7 @@ class OtherNames final : public NameSet {
   private:
     const NameSetRef but_, marked_;
     std::vector<std::pair<Node, Node>> nodes_{{kRoot, marked_ ? kRoot : kNowhere}};  // of both
-    std::unordered_map<uint64_t, Node> numbers_;
+    std::unordered_map<std::vector<Node>, Node, NodesHash> numbers_;
 };
 
 class PyMeaning final : public Meaning {
