@@ -124,7 +124,7 @@ def build(
         raise ArgumentError("progress", "a function, or None", progress)
     if isinstance(texts, bytes | bytearray) or not isinstance(texts, Iterable | os.PathLike):
         raise ArgumentError("texts", "an iterable of texts, or the path of a text file", texts)
-    builder = _kernel.CatalogueBuilder(sorted_at_once, ignore_case)
+    builder = _kernel.CatalogueBuilder(sorted_at_once, bool(ignore_case))
     told = progress or (lambda read, written: None)
     count, runs = 0, []
     with ExitStack() as stack:
@@ -229,7 +229,7 @@ def _merge(
 def _write_header(builder: _kernel.CatalogueBuilder, file: BinaryIO, ignore_case: bool) -> None:
     size, shortest, root = builder.found()
     file.seek(_REST)
-    file.write(_HEADER.pack(_IGNORES_CASE * ignore_case, size, root, shortest))
+    file.write(_HEADER.pack(_IGNORES_CASE * bool(ignore_case), size, root, shortest))
     file.flush()
     with memoryview(_mapped(file)) as data:
         checksum = _kernel.checksum(data[_REST:])

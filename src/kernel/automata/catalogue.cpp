@@ -71,6 +71,17 @@ Catalogue::Node Catalogue::step(Node at, uint8_t byte) const {
     return found ? node(child(r, uint32_t(static_cast<const uint8_t*>(found) - r.firsts)), 0) : kNowhere;
 }
 
+ByteSet Catalogue::next(Node at) const {
+    const Record r = record((at >> 8) - 1);
+    const uint32_t read = at & 0xFF;
+    check(read <= r.length);
+    ByteSet bytes;
+    if (read < r.length) bytes.set(r.path[read]);
+    else
+        for (uint32_t k = 0; k < r.children; k++) bytes.set(r.firsts[k]);
+    return bytes;
+}
+
 bool Catalogue::is_text(Node at) const {
     const Record r = record((at >> 8) - 1);
     return r.is_text && (at & 0xFF) == r.length;

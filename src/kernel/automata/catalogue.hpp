@@ -22,6 +22,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/byte_set.hpp"
+
 namespace derivable {
 
 class Catalogue {
@@ -37,6 +39,7 @@ class Catalogue {
 
     Node root() const { return node(root_, 0); }
     Node step(Node node, uint8_t byte) const;  // kNowhere: no text goes on so
+    ByteSet next(Node node) const;
     bool is_text(Node node) const;
     bool contains(std::string_view text) const;
     // The rests of some texts behind a node, short ones first.

@@ -33,6 +33,13 @@ class CatalogueNames final : public NameSet {
           catalogue_(bytes_of(*file_), root),
           ignores_case_(ignores_case) {}
     Node step(Node node, uint8_t byte) override { return catalogue_.step(at(node), ignores_case_ ? uint8_t(small(char(byte))) : byte); }
+    ByteSet next(Node node) override {
+        ByteSet bytes = catalogue_.next(at(node));
+        if (ignores_case_)
+            for (char c = 'a'; c <= 'z'; c++)
+                if (bytes[uint8_t(c)]) bytes.set(uint8_t(c - 'a' + 'A'));
+        return bytes;
+    }
     bool is_name(Node node) override { return catalogue_.is_text(at(node)); }
     std::vector<std::string> rests(Node node, size_t most) override { return catalogue_.rests(at(node), most); }
     bool contains(std::string_view text) const {
