@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <queue>
+#include <iterator>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -94,7 +95,7 @@ bool Catalogue::contains(std::string_view text) const {
     return is_text(at);
 }
 
-// The way that promises the shortest text is followed first.
+// The way that promises the shortest text is followed first. Each leads to a text, so no more are kept than texts are wanted.
 std::vector<std::string> Catalogue::rests(Node from, size_t most) const {
     struct Way {
         uint64_t least;  // bytes of a whole rest
@@ -102,21 +103,26 @@ std::vector<std::string> Catalogue::rests(Node from, size_t most) const {
         uint64_t position;
         uint32_t skipped;  // of its path
         bool is_rest;
-        bool operator<(const Way& other) const { return std::tie(least, read) > std::tie(other.least, other.read); }
+        bool operator<(const Way& other) const {
+            return std::tie(least, read, position) < std::tie(other.least, other.read, other.position);
+        }
     };
-    std::priority_queue<Way> ways;
+    std::set<Way> ways;
+    std::vector<std::string> found;
+    const auto keep = [&](Way way) {
+        work(5);
+        ways.insert(std::move(way));
+        if (ways.size() > most - found.size()) ways.erase(std::prev(ways.end()));
+    };
     const auto add = [&](std::string read, uint64_t position, uint32_t skipped) {
         const Record r = record(position);
         check(skipped <= r.length);
         const uint64_t least = read.size() + (r.length - skipped) + (r.is_text ? 0 : r.least);
-        ways.push({least, std::move(read), position, skipped, false});
+        keep({least, std::move(read), position, skipped, false});
     };
-    add({}, (from >> 8) - 1, from & 0xFF);
-    std::vector<std::string> found;
-    while (!ways.empty() && found.size() < most) {
-        work(20);
-        Way way = ways.top();
-        ways.pop();
+    if (most > 0) add({}, (from >> 8) - 1, from & 0xFF);
+    while (!ways.empty()) {
+        Way way = std::move(ways.extract(ways.begin()).value());
         if (way.is_rest) {
             found.push_back(std::move(way.read));
             continue;
@@ -124,11 +130,9 @@ std::vector<std::string> Catalogue::rests(Node from, size_t most) const {
         const Record r = record(way.position);
         check(way.skipped <= r.length);
         way.read.append(reinterpret_cast<const char*>(r.path) + way.skipped, r.length - way.skipped);
-        for (uint32_t k = 0; k < r.children; k++) {
-            work();
-            add(way.read + char(r.firsts[k]), child(r, k), 0);
-        }
-        if (r.is_text) ways.push({way.read.size(), way.read, 0, 0, true});
+        check(way.read.size() <= kLongestText);
+        for (uint32_t k = 0; k < r.children; k++) add(way.read + char(r.firsts[k]), child(r, k), 0);
+        if (r.is_text) keep({way.read.size(), way.read, way.position, 0, true});
     }
     return found;
 }
