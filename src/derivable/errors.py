@@ -175,8 +175,8 @@ class VocabularyError(DerivableError):
 
 
 class ArtifactError(DerivableError):
-    """A saved constraint cannot be loaded: wrong file, format version or vocabulary; or no matcher can
-    be resumed from these bytes."""
+    """A saved constraint or a file of names cannot be loaded: wrong file, format version or vocabulary; or no matcher
+    can be resumed from these bytes."""
 
 
 class ModelError(DerivableError):

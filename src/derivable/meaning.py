@@ -10,13 +10,15 @@ is the environment of data-dependent parsing (Jim, Mandelbaum and Walker 2010).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+import os
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from . import _kernel
 from .errors import ArgumentError, MeaningError
-from .support.arguments import instance, integer, items
+from .support import catalogues
+from .support.arguments import file_path, instance, integer, items
 from .support.plain_values import packed, unpacked
 
 __all__ = ["Meaning", "Names", "Numbered"]
@@ -44,7 +46,7 @@ class Names:
     """
 
     __slots__ = ("_key", "_set", "shortest")
-    _key: tuple[frozenset[str], frozenset[str], bool, bool, tuple[Names, ...] | None]
+    _key: tuple[frozenset[str] | catalogues.Catalogue, frozenset[str], bool, bool, tuple[Names, ...] | None]
 
     def __init__(
         self,
@@ -56,25 +58,101 @@ class Names:
         marked: Iterable[Names] | None = None,
     ) -> None:
         known, as_spelled = _texts("texts", texts, ignore_case), _texts("exact", exact, False)
+        if ignore_case:
+            as_spelled = frozenset([text for text in as_spelled if text.translate(_SMALL) not in known])
+        else:
+            known, as_spelled = known | as_spelled, frozenset()
+        sizes = (len(text.encode("utf-8", "surrogatepass")) for text in known | as_spelled)
+        listed = _listed(known, ignore_case)
+        if as_spelled:
+            listed = _kernel.NameSet.any([listed, _listed(as_spelled, False)])
+        self._hold(known, as_spelled, min(sizes, default=0), listed, ignore_case)
+        self._turn(others, marked)
+
+    def _hold(
+        self,
+        texts: frozenset[str] | catalogues.Catalogue,
+        exact: frozenset[str],
+        shortest: int,
+        listed: _kernel.NameSet,
+        ignore_case: bool,
+    ) -> None:
+        self._key = (texts, exact, ignore_case, False, None)
+        self._set: _kernel.NameSet = listed
+        self.shortest = shortest
+
+    def _turn(self, others: bool, marked: Iterable[Names] | None) -> None:
+        """Any text but those that are held, if `others`."""
         told = None if marked is None else tuple(items("marked", marked, "Names, as a tuple"))
         for names in told or ():
             instance("marked", names, Names, "Names, as a tuple")
         if told is not None and not others:
             raise ArgumentError("marked", "None where others=False", marked)
-        if ignore_case:
-            as_spelled = frozenset([text for text in as_spelled if text.translate(_SMALL) not in known])
-        else:
-            known, as_spelled = known | as_spelled, frozenset()
-        self._key = (known, as_spelled, ignore_case, others, told)
-        sizes = (len(text.encode("utf-8", "surrogatepass")) for text in known | as_spelled)
-        self.shortest = 0 if others else min(sizes, default=0)
-        listed = _listed(known, ignore_case)
-        if as_spelled:
-            listed = _kernel.NameSet.any([listed, _listed(as_spelled, False)])
-        self._set: _kernel.NameSet = listed
         if others:
+            listed, (texts, exact, ignore_case, _, _) = self._set, self._key
+            self._key = (texts, exact, ignore_case, True, told)
             but = None if told is None else _kernel.NameSet.any([listed, *[names._set for names in told]])
             self._set = _kernel.NameSet.but(listed, but)
+            self.shortest = 0
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], *, others: bool = False, marked: Iterable[Names] | None = None
+    ) -> Names:
+        """The names in a file that `build` wrote, of which there may be millions. It is mapped, not read: what is
+        looked at is in memory once, however many processes have opened the file. Equal files are equal names.
+
+        Args:
+            path: of the file. It may be replaced meanwhile by another one, as `build` does, but not be written to.
+            others, marked: as of `Names`.
+
+        Raises:
+            ArgumentError: no path.
+            ArtifactError: no such file, no file of names, or damaged. What a forged file breaks is found when masks
+                come to it, and is this error then.
+
+        Cost: the file is gone through once, for its checksum: 20 ms for 200 MB that are in memory.
+        """
+        catalogue = catalogues.Catalogue(file_path("path", path))
+        names = cls.__new__(cls)
+        listed = catalogue.names or _kernel.NameSet.of([], catalogue.ignore_case)
+        names._hold(catalogue, frozenset(), catalogue.shortest, listed, catalogue.ignore_case)
+        names._turn(others, marked)
+        return names
+
+    @classmethod
+    def build(
+        cls,
+        texts: Iterable[str] | str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        *,
+        ignore_case: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Names:
+        """Writes names to a file, for `from_file`. They may come in any order and more than once, and need not fit into
+        memory: about 200 MB are taken, and as much space beside the file, for a while, as the names have.
+
+        Args:
+            texts: the names, or the path of a text file in UTF-8 with one in each line. Empty ones are left out.
+            path: of the file that is written. A file that is there is replaced when the new one is complete.
+            ignore_case: of ASCII letters: `Users` and `USERS` are the name `users`.
+            progress: called now and then with (names read, bytes written).
+
+        Returns:
+            what `from_file(path)` does.
+
+        Raises:
+            ArgumentError: no texts or no path, or a name of more than 65,535 bytes.
+            ArtifactError: a file cannot be read or written, or is not in UTF-8.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     names = Names.build((f"item-{n}" for n in range(100_000)), f"{folder}/items.names")
+            ...     len(names), "item-77" in names, "item-077" in names
+            (100000, True, False)
+        """
+        return cls.from_file(catalogues.build(texts, path, ignore_case=ignore_case, progress=progress))
 
     @property
     def is_empty(self) -> bool:
@@ -98,6 +176,8 @@ class Names:
 
     def __repr__(self) -> str:
         texts, exact, ignore_case, others, _ = self._key
+        if isinstance(texts, catalogues.Catalogue):
+            return f"Names.from_file({str(texts.path)!r}{', others=True' * others})"
         some = sorted(texts | exact)[:5]
         more = "" if len(some) == len(self) else f" and {len(self) - len(some):,} more"
         return f"Names({some}{more}{', ignore_case=True' * ignore_case}{', others=True' * others})"

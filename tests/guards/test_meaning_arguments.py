@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,27 @@ def test_no_meaning(value: Any) -> None:
 def test_no_names(value: Any) -> None:
     refused(lambda: dv.Names(value), dv.ArgumentError)
     refused(lambda: dv.Names(["a"], ignore_case=True, exact=value), dv.ArgumentError)
+
+
+@pytest.mark.parametrize("value", [None, 3, b"text", b"", [1], [None], [b"a"], ["\ud800"]], ids=kind_of)
+def test_no_names_for_a_file(value: Any, tmp_path: Path) -> None:
+    refused(lambda: dv.Names.build(value, tmp_path / "names"), dv.ArgumentError)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("value", [None, 3, b"names", "a\0b", [], object()], ids=kind_of)
+def test_no_paths_of_names(value: Any) -> None:
+    refused(lambda: dv.Names.from_file(value), dv.ArgumentError)
+    refused(lambda: dv.Names.build(["a"], value), dv.ArgumentError)
+
+
+@pytest.mark.parametrize("value", [3, "text", True, ["a"]], ids=kind_of)
+def test_no_options_of_a_file_of_names(value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "names"
+    refused(lambda: dv.Names.build(["a"], path, progress=value), dv.ArgumentError)
+    dv.Names.build(["a"], path)
+    refused(lambda: dv.Names.from_file(path, others=True, marked=value), dv.ArgumentError)
+    refused(lambda: dv.Names.from_file(path, marked=[]), dv.ArgumentError)
 
 
 @pytest.mark.parametrize("value", [None, 3, "WORD", [1], [None]], ids=kind_of)

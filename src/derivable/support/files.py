@@ -1,12 +1,13 @@
-"""Files that are kept: constraints, counts of drafts, records of generations."""
+"""Files that are kept: constraints, names, counts of drafts, records of generations."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_IMODE
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from ..errors import ArtifactError
 from .arguments import file_path
@@ -14,7 +15,7 @@ from .arguments import file_path
 if TYPE_CHECKING:
     from mmap import mmap
 
-__all__ = ["UNFINISHED", "mapped", "replace", "write"]
+__all__ = ["UNFINISHED", "mapped", "replace", "replacing", "write"]
 
 UNFINISHED = ".part"
 """How the name of a file ends that is being written."""
@@ -44,10 +45,22 @@ def replace(path: Path, data: bytes) -> None:
     if path.exists() and not path.is_file():  # a device or a pipe
         path.write_bytes(data)
         return
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """The same part by part: a file to be written and read, which is put in its place if nothing is raised.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     path = path.resolve()
     beside = path.with_name(os.urandom(16).hex() + UNFINISHED)  # with the name it may be too long
     try:
-        beside.write_bytes(data)
+        with beside.open("w+b") as file:
+            yield file
         with suppress(FileNotFoundError):
             beside.chmod(S_IMODE(path.stat().st_mode))
         os.replace(beside, path)

@@ -1,6 +1,7 @@
 #include "index/packed_mask.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "support/hashing.hpp"
@@ -40,6 +41,11 @@ void PackedMask::write(uint32_t* words) const {
     if (has_all()) return void(std::copy(words_.begin(), words_.end(), words));
     std::fill(words, words + num_words_, 0);
     for (size_t i = 0; i < places_.size(); i++) words[places_[i]] = words_[i];
+}
+
+void PackedMask::add_to(uint32_t* words) const {
+    if (has_all()) return void(std::transform(words_.begin(), words_.end(), words, words, std::bit_or<>()));
+    for (size_t i = 0; i < places_.size(); i++) words[places_[i]] |= words_[i];
 }
 
 std::vector<uint32_t> PackedMask::words() const {

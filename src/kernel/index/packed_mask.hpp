@@ -21,6 +21,8 @@ class PackedMask {
 
     // All words of it.
     void write(uint32_t* words) const;
+    // Beside what is there.
+    void add_to(uint32_t* words) const;
     std::vector<uint32_t> words() const;
     bool holds(uint32_t token) const;
     bool operator==(const PackedMask& o) const { return num_words_ == o.num_words_ && places_ == o.places_ && words_ == o.words_; }

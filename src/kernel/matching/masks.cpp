@@ -1,6 +1,7 @@
 #include "matching/masks.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <utility>
@@ -84,21 +85,19 @@ void Masks::add_across(const Parse& t, std::vector<uint32_t>& words) {
 }
 
 void Masks::fill_with_names(const Parses& parses, uint32_t* mask) {
-    std::vector<uint32_t> words(vocabulary_.words());
+    std::vector<uint32_t> words = std::exchange(unused_, {});  // SAFETY: others may come here while this steps aside
+    words.resize(vocabulary_.words());
+    std::memset(words.data(), 0, words.size() * sizeof(uint32_t));
     for (const Parse& t : parses) add_with_names(t, words);
     for (uint32_t e : vocabulary_.eos) words[e >> 5] &= ~(1u << (e & 31));
     if (runs_.accepting(parses)) allow_end(words);
     std::copy(words.begin(), words.end(), mask);
+    unused_ = std::move(words);
 }
 
 void Masks::add_with_names(const Parse& t, std::vector<uint32_t>& words) {
     each_with_names(
-        t,
-        [&](const Parse& other) {
-            std::vector<uint32_t> own(words.size());
-            row({other.lex, other.stack, other.environment}).write(own.data());
-            std::transform(own.begin(), own.end(), words.begin(), words.begin(), std::bit_or<>());
-        },
+        t, [&](const Parse& other) { row({other.lex, other.stack, other.environment}).add_to(words.data()); },
         [&](const Parse& name, const EmbeddedText::Nodes& nodes) { names_.add(name, nodes, words); });
 }
 

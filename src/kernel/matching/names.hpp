@@ -103,6 +103,9 @@ class Names {
     // Below a node of the vocabulary, where the name is `text` further, at `at` of the names; null: of any.
     void walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
               std::vector<Text>& ends);
+    // visit(child) for the children of a node of the vocabulary whose byte is one of these.
+    template <class Visit>
+    void each_child(uint32_t node, const ByteSet& bytes, Visit visit);
     void walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens, std::vector<Text>& ends);
     End end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes);
     void add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words);
@@ -130,6 +133,7 @@ class Names {
     Memo<uint32_t> numbers_;  // of ends at one node, by it and what the lexeme is
     std::unordered_map<std::string, bool> occurs_;
     uint32_t num_ends_ = 0;
+    std::vector<uint32_t> first_;  // by byte: the node of the vocabulary's trie that begins with it
 };
 
 }  // namespace derivable

@@ -21,6 +21,7 @@
 
 #include "matching/environment.hpp"
 #include "parsing/productions.hpp"
+#include "support/byte_set.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
@@ -28,10 +29,12 @@ namespace derivable {
 // Names, as a trie of their bytes. Equal sets are one object where that can be told.
 class NameSet {
   public:
-    using Node = uint32_t;
-    static constexpr Node kRoot = 0, kNowhere = ~0u;
+    using Node = uint64_t;  // a place in a file, where there are too many for numbers
+    static constexpr Node kRoot = 0, kNowhere = ~0ULL;
     virtual ~NameSet() = default;
     virtual Node step(Node node, uint8_t byte) = 0;  // kNowhere: no name goes on so
+    // With others, perhaps: the bytes with which names go on.
+    virtual ByteSet next(Node) { return ByteSet::all(); }
     virtual bool is_name(Node node) = 0;
     // Any text is a name but for some, and what may follow one may follow all others, but for some: the rests of both, behind a node. None: it is not so.
     virtual std::optional<std::vector<std::string>> unlike(Node) { return std::nullopt; }

@@ -18,6 +18,7 @@ NB_MODULE(_kernel, m) {
     bind_budget(m);
     bind_slow_masks(m);
     bind_names(m);
+    bind_catalogues(m);
     bind_batches(m);
     bind_explorers(m);
 }

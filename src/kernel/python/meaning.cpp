@@ -2,6 +2,7 @@
 #include "python/meaning.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,14 @@ namespace derivable {
 
 namespace {
 
+struct NodesHash {
+    size_t operator()(const std::vector<NameSet::Node>& nodes) const {
+        uint64_t h = nodes.size();
+        for (NameSet::Node n : nodes) h = mix(h ^ n);
+        return h;
+    }
+};
+
 // Sorted texts: a node is those that begin alike, as far as that is read.
 class SortedNames final : public NameSet {
   public:
@@ -31,8 +40,9 @@ class SortedNames final : public NameSet {
     }
 
     Node step(Node node, uint8_t byte) override {
+        const std::lock_guard<std::mutex> guard(lock_);
         if (ignores_case_ && byte >= 'A' && byte <= 'Z') byte = uint8_t(byte - 'A' + 'a');
-        const uint64_t key = pack(node, byte);
+        const uint64_t key = pack(uint32_t(node), byte);
         if (const Node* known = steps_.find(key)) return *known;
         const Range at = nodes_[node];
         const auto first = names_.begin() + at.begin, last = names_.begin() + at.end;
@@ -46,11 +56,13 @@ class SortedNames final : public NameSet {
         return steps_[key] = next;
     }
     bool is_name(Node node) override {
+        const std::lock_guard<std::mutex> guard(lock_);
         return nodes_[node].begin < nodes_[node].end && names_[nodes_[node].begin].size() == nodes_[node].depth;
     }
     const std::vector<std::string>* listed() override { return &names_; }
     bool ignores_case() override { return ignores_case_; }
     std::vector<std::string> rests(Node node, size_t most) override {
+        const std::lock_guard<std::mutex> guard(lock_);
         const Range at = nodes_[node];
         std::vector<std::pair<size_t, uint32_t>> lengths;
         for (uint32_t i = at.begin; i < at.end; i++) lengths.emplace_back(names_[i].size(), i);
@@ -62,6 +74,7 @@ class SortedNames final : public NameSet {
     }
 
   private:
+    std::mutex lock_;  // constraints share it
     struct Range {
         uint32_t begin, end, depth;
     };
@@ -76,6 +89,7 @@ class AnyNames final : public NameSet {
   public:
     explicit AnyNames(std::vector<NameSetRef> sets) : sets_(std::move(sets)) { nodes_.emplace_back(sets_.size(), kRoot); }
     Node step(Node node, uint8_t byte) override {
+        const std::lock_guard<std::mutex> guard(lock_);
         std::vector<Node> next(nodes_[node]);
         for (size_t i = 0; i < sets_.size(); i++)
             if (next[i] != kNowhere) next[i] = sets_[i]->step(next[i], byte);
@@ -85,11 +99,13 @@ class AnyNames final : public NameSet {
         return known->second;
     }
     bool is_name(Node node) override {
+        const std::lock_guard<std::mutex> guard(lock_);
         for (size_t i = 0; i < sets_.size(); i++)
             if (nodes_[node][i] != kNowhere && sets_[i]->is_name(nodes_[node][i])) return true;
         return false;
     }
     std::vector<std::string> rests(Node node, size_t most) override {
+        const std::lock_guard<std::mutex> guard(lock_);
         std::vector<std::string> all;
         for (size_t i = 0; i < sets_.size(); i++)
             if (nodes_[node][i] != kNowhere)
@@ -102,9 +118,10 @@ class AnyNames final : public NameSet {
     }
 
   private:
+    std::mutex lock_;  // constraints share it
     const std::vector<NameSetRef> sets_;
     std::vector<std::vector<Node>> nodes_;  // of each
-    std::unordered_map<std::vector<Node>, Node, WordsHash> numbers_;
+    std::unordered_map<std::vector<Node>, Node, NodesHash> numbers_;
 };
 
 // Any text that the terminal has, but some.
@@ -113,15 +130,20 @@ class OtherNames final : public NameSet {
     // `marked`: those that are not like the others, and those that are none; null: that is not known.
     OtherNames(NameSetRef but, NameSetRef marked) : but_(std::move(but)), marked_(std::move(marked)) {}
     Node step(Node node, uint8_t byte) override {
+        const std::lock_guard<std::mutex> guard(lock_);
         const auto [but, marked] = nodes_[node];
         const Node next = but == kNowhere ? kNowhere : but_->step(but, byte);
         const Node other = marked == kNowhere ? kNowhere : marked_->step(marked, byte);
-        const auto [known, is_new] = numbers_.try_emplace(pack(next, other), Node(nodes_.size()));
+        const auto [known, is_new] = numbers_.try_emplace({next, other}, Node(nodes_.size()));
         if (is_new) nodes_.emplace_back(next, other);
         return known->second;
     }
-    bool is_name(Node node) override { return nodes_[node].first == kNowhere || !but_->is_name(nodes_[node].first); }
+    bool is_name(Node node) override {
+        const std::lock_guard<std::mutex> guard(lock_);
+        return nodes_[node].first == kNowhere || !but_->is_name(nodes_[node].first);
+    }
     std::optional<std::vector<std::string>> unlike(Node node) override {
+        const std::lock_guard<std::mutex> guard(lock_);
         constexpr size_t kMost = size_t(1) << 16;
         if (!marked_) return std::nullopt;
         const Node marked = nodes_[node].second;
@@ -134,9 +156,10 @@ class OtherNames final : public NameSet {
     NameSet* excluded() override { return but_.get(); }
 
   private:
+    std::mutex lock_;  // constraints share it
     const NameSetRef but_, marked_;
     std::vector<std::pair<Node, Node>> nodes_{{kRoot, marked_ ? kRoot : kNowhere}};  // of both
-    std::unordered_map<uint64_t, Node> numbers_;
+    std::unordered_map<std::vector<Node>, Node, NodesHash> numbers_;
 };
 
 class PyMeaning final : public Meaning {

@@ -17,6 +17,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "python/buffers.hpp"
 #include "support/errors.hpp"
 #include "support/image.hpp"
 
@@ -150,16 +151,9 @@ ConstraintLimits read_limits(nb::handle plan) {
 // Bytes, or a view of some or of a file, which are kept and not copied: what is in them is read when it is asked for.
 ImageReader saved_splits(nb::handle plan) {
     const nb::object splits = plan.attr("splits");
-    auto buffer = std::make_unique<Py_buffer>();
-    if (PyObject_GetBuffer(splits.ptr(), buffer.get(), PyBUF_SIMPLE) != 0) nb::raise_python_error();
-    const std::shared_ptr<const Py_buffer> kept(buffer.release(), [](Py_buffer* b) {
-        if (!nb::is_alive()) return;  // the process ends, and the buffer with it
-        const nb::gil_scoped_acquire gil;
-        PyBuffer_Release(b);
-        delete b;
-    });
+    const std::shared_ptr<const Py_buffer> kept = kept_buffer(splits);
     if (!kept->readonly) refuse("its splits may change");
-    return ImageReader({static_cast<const char*>(kept->buf), size_t(kept->len)}, kept);
+    return ImageReader(bytes_of(*kept), kept);
 }
 
 }  // namespace
