@@ -373,13 +373,10 @@ class Grammar(Combining):
             limits: bounds on the text of the grammar and `extend` together.
 
         Raises:
-            GrammarError: there is none of that name or version (the message lists them); the database has no table,
-                or nothing may be named; or as for `from_lark`.
+            GrammarError: there is none of that name or version; nothing may be named; or as for `from_lark`.
             ArgumentError: `database` is none of these, or a verb, table or column is not known.
 
         Example:
-            >>> Grammar.builtin("sql", extend="%override start: select").lexing
-            'longest'
             >>> Grammar.builtin("sql", database={"users": ["id", "name"]}, verbs={"select"}).meaning
             SqlMeaning(users: id, name)
         """
@@ -389,7 +386,7 @@ class Grammar(Combining):
         if version is not None:
             texts(version=version)
         role = {"verbs": verbs, "tables": tables, "columns_denied": columns_denied, "parameters": parameters}
-        if database is not None or any(given is not None for given in role.values()):
+        if any(given is not None for given in (database, *role.values())):
             from .frontends.sql.grammar import sql_for
 
             return Grammar.of(sql_for(name, database, **role, extend=extend, limits=limits))
@@ -398,8 +395,9 @@ class Grammar(Combining):
 
             return Grammar.of(python_for(name, names, version, extend, limits))
         if extend:
-            key = ("builtin", name, version, extend, limits)
-            return _remembered(key, lambda: extended_grammar(name, version, extend, limits))
+            return _remembered(
+                ("builtin", name, version, extend, limits), lambda: extended_grammar(name, version, extend, limits)
+            )
         return _remembered(("builtin", name, version), lambda: builtin_grammar(name, version))
 
     @staticmethod

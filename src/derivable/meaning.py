@@ -210,7 +210,7 @@ class Meaning:
 
     Attributes:
         slots: names of terminals of the grammar, or of rules that are one terminal or a choice of some. Their lexemes
-            are names.
+            are names. The newline, INDENT and DEDENT of an `Indentation` have none: `read` is told of them, with "".
         free: slots in which `read` takes any name that `names` has. It is asked when what is behind such a name
             matters, which is what makes slots cheap in which any text may stand.
         longest: bytes of the shortest name that there will be in a slot, at most, or names of which it is one; by slot,

@@ -114,6 +114,7 @@ PUBLIC = [
     "ModelError",
     "Names",
     "Partial",
+    "PythonNames",
     "RollbackError",
     "Speculator",
     "Stream",

@@ -39,6 +39,9 @@ def test_no_meaning(value: Any) -> None:
 @pytest.mark.parametrize("value", [None, 3, "text", b"text", [1], [None], [b"a"]], ids=kind_of)
 def test_no_names(value: Any) -> None:
     refused(lambda: dv.Names(value), dv.ArgumentError)
+    for name in ("imports", "known", "builtins", "later"):
+        if not (name == "imports" and value is None):
+            refused(lambda name=name: dv.PythonNames(**{name: value}), dv.ArgumentError, dv.GrammarError)
     refused(lambda: dv.Names(["a"], ignore_case=True, exact=value), dv.ArgumentError)
 
 

@@ -142,7 +142,7 @@ class Spelling {
     };
     // Under longest and basic there is one, unless some are alike (set_alike); then it is the first.
     Symbol symbol(TerminalId terminal) const { return symbols_.empty() ? terminal.index() + 1 : symbols_[terminal.index()].front(); }
-    using Pair = uint64_t;                                                      // (last terminal, obligations)
+    using Pair = uint64_t;  // (last terminal, obligations)
     void count_step() {
         work(8);  // a state met for the first time is an entry of two tables: some 100 ns
         if (++steps_ > until_)

@@ -179,13 +179,15 @@ class Borders::Search {
         for (Symbol slot : b_.engine_.slots.symbols()) {
             if (!b_.engine_.stacks.contains(accepts, slot)) continue;
             // PERF: behind most line breaks and blanks a token has no letter.
-            if (next.empty()) std::transform(near.begin(), near.end(), std::back_inserter(next), [&](uint32_t n) { return bytes_behind(n); });
+            if (next.empty())
+                std::transform(near.begin(), near.end(), std::back_inserter(next), [&](uint32_t n) { return bytes_behind(n); });
             const ByteSet& first = lexemes.first_bytes(slot);
             Nodes some;
             for (size_t i = 0; i < near.size(); i++)
                 if (first.meets(next[i])) some.push_back(near[i]);
             if (some.empty()) continue;
-            Nodes& found = names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot, line_ends}];
+            Nodes& found =
+                names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot, line_ends}];
             found.insert(found.end(), some.begin(), some.end());
         }
         if (start != kNoState) visit(near, {start, after.stack, after.environment}, line_ends);

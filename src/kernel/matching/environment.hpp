@@ -25,7 +25,8 @@ struct Environments {
 
 // What a newline lexeme gave the parser, beside the newline: an INDENT, or as many DEDENTs as it says.
 using LineEnd = uint32_t;
-constexpr LineEnd kNoLineEnd = 0, kLineEnd = 1, kIndent = 2, kDedents = 2;  // a line of the same block, the first one of a block, kDedents + 1 and so on
+constexpr LineEnd kNoLineEnd = 0, kLineEnd = 1, kIndent = 2,
+                  kDedents = 2;  // a line of the same block, the first one of a block, kDedents + 1 and so on
 
 // What a lexeme does to stack and environment.
 struct After {

@@ -79,7 +79,8 @@ void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>&
                 if (nodes.size() > 1) by_node.emplace_back(nodes[at], trie.tokens[i]);
             }
         });
-    const auto found = std::make_shared<const Behind>(Behind{recording.finish(), Tokens(std::move(tokens), vocabulary_.words()), std::move(by_node)});
+    const auto found =
+        std::make_shared<const Behind>(Behind{recording.finish(), Tokens(std::move(tokens), vocabulary_.words()), std::move(by_node)});
     add_without(*found, end.without, words);
     if (behind_.size() > kMostKnown) behind_.clear();
     std::vector<std::shared_ptr<const Behind>>& known = behind_[std::move(key)];

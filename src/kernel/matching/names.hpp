@@ -56,7 +56,7 @@ class Names {
         LexState lex;
         Environment environment;
         Slots::Place slot;
-        ByteSet first;  // of what follows
+        ByteSet first;                                       // of what follows
         std::shared_ptr<const std::vector<uint32_t>> nodes;  // ascending
         uint32_t number;                                     // of these, where the lexeme is so
         std::vector<uint32_t> without{};                     // of the nodes; ascending
@@ -126,8 +126,8 @@ class Names {
     using Memo = std::unordered_map<std::vector<uint32_t>, Value, WordsHash>;
     Memo<std::shared_ptr<const Inside>> inside_;
     Memo<std::shared_ptr<const AnyText>> any_;
-    Memo<LexState> owing_;  // by what is owed behind it
-    Memo<LexState> starting_;  // by where bytes lead
+    Memo<LexState> owing_;                                           // by what is owed behind it
+    Memo<LexState> starting_;                                        // by where bytes lead
     std::unordered_map<uint64_t, LexState> alike_, alike_at_start_;  // by state and terminal
     Memo<std::vector<std::shared_ptr<const Behind>>> behind_;
     Memo<uint32_t> numbers_;  // of ends at one node, by it and what the lexeme is

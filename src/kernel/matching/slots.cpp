@@ -223,7 +223,8 @@ void Slots::finish_collection() {
         const Owed& owed = owed_[i];
         if (!marked_states_.count(kOwed | i)) free_owed_.push_back(i);
         // What it was found from may be gone, and its number another state's.
-        else if (marked_states_.count(owed.before) && marked_places_.count(owed.name)) owed_numbers_[pack(owed.before, owed.name)] = kOwed | i;
+        else if (marked_states_.count(owed.before) && marked_places_.count(owed.name))
+            owed_numbers_[pack(owed.before, owed.name)] = kOwed | i;
     }
     num_known_ = marked_places_.size() + kAnswer * marked_states_.size();
     collect_at_ = std::max(kCollectAt, 2 * num_known_);

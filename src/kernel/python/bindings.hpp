@@ -14,7 +14,7 @@ void bind_vocabularies(nanobind::module_& m);
 void bind_constraints(nanobind::module_& m);
 void bind_matchers(nanobind::module_& m);
 void bind_catalogues(nanobind::module_& m);  // names in files
-void bind_batches(nanobind::module_& m);  // many rows at once
+void bind_batches(nanobind::module_& m);     // many rows at once
 void bind_explorers(nanobind::module_& m);
 void bind_budget(nanobind::module_& m);  // the bounds of one compilation, and the interpreter's forks and end
 void bind_slow_masks(nanobind::module_& m);
