@@ -369,12 +369,11 @@ class Grammar(Combining):
             verbs: what statements may do there: some of `select`, `insert`, `update`, `delete`; by default all.
             tables, columns_denied: tables that may be named (by default all); columns that may not, `"table.column"`.
             parameters: those that may stand: names, written `:name`, or numbers, written `$1`; by default any.
-            names: for `"python"`: names that may be used are there (`docs/python_names.md`).
-            limits: bounds on the text of the grammar and `extend` together.
+            names, limits: for `"python"`, names that are there (`docs/python_names.md`); bounds on all text together.
 
         Raises:
             GrammarError: there is none of that name or version; nothing may be named; or as for `from_lark`.
-            ArgumentError: `database` is none of these, or a verb, table or column is not known.
+            ArgumentError: a database, verb, table, column or `names` is none.
 
         Example:
             >>> Grammar.builtin("sql", database={"users": ["id", "name"]}, verbs={"select"}).meaning
@@ -382,9 +381,7 @@ class Grammar(Combining):
         """
         from .frontends.builtin import builtin_grammar, extended_grammar
 
-        texts(name=name, extend=extend)
-        if version is not None:
-            texts(version=version)
+        texts(name=name, extend=extend, version="" if version is None else version)
         role = {"verbs": verbs, "tables": tables, "columns_denied": columns_denied, "parameters": parameters}
         if any(given is not None for given in (database, *role.values())):
             from .frontends.sql.grammar import sql_for

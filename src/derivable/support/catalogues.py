@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from .. import _kernel
@@ -126,6 +125,8 @@ def build(
         raise ArgumentError("texts", "an iterable of texts, or the path of a text file", texts)
     builder = _kernel.CatalogueBuilder(sorted_at_once, bool(ignore_case))
     told = progress or (lambda read, written: None)
+    from tempfile import TemporaryFile  # not for a first mask
+
     count, runs = 0, []
     with ExitStack() as stack:
         with _writing(place):
