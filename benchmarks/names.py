@@ -3,11 +3,14 @@
     python benchmarks/names.py
     python benchmarks/names.py --what sql
     python benchmarks/names.py --what postgresql
+    python benchmarks/names.py --what python
 
 *catalogue*: names, each of which may be written once; the grammar is a list of such names, and texts are random.
 
 *sql*, *postgresql*: these built-in grammars for three databases, along the queries of `testdata/text_to_sql` that they
 have, beside the same grammars without a database. Calls into Python are those of the meaning's methods.
+
+*python*: Python whose names are defined, along programs of the shared data, beside Python.
 
 Times are of thread time. *First* is a pass in which places are met for the first time, *later* one in which all were
 met.
@@ -17,6 +20,7 @@ Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository).
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 import time
@@ -114,7 +118,7 @@ def row(what: list[str], times: list[float]) -> list[str]:
 
 
 def main(
-    what: Annotated[str, typer.Option(help="catalogue, sql or postgresql.")] = "catalogue",
+    what: Annotated[str, typer.Option(help="catalogue, sql, postgresql or python.")] = "catalogue",
     tokenizer: Annotated[str, typer.Option(help="A folder of shared/data/tokenizers.")] = "llama-3",
     count: Annotated[int, typer.Option(help="Names in the catalogue.")] = 1_000,
     texts: Annotated[int, typer.Option(help="Texts that are followed.")] = 50,
@@ -125,14 +129,19 @@ def main(
         console.print("shared data not found: set DERIVABLE_SHARED, or put it at ../shared; nothing measured")
         return
     vocabulary = dv.Vocabulary.from_tokenizer_json(shared / "data" / "tokenizers" / tokenizer)
-    rows = catalogue_rows(vocabulary, count, texts) if what == "catalogue" else sql_rows(vocabulary, what)
+    if what == "catalogue":
+        rows = catalogue_rows(vocabulary, count, texts)
+    elif what == "python":
+        programs = (shared / "data" / "programs" / "python.jsonl").read_text(encoding="utf-8").splitlines()
+        rows = python_rows(vocabulary, [json.loads(line)["text"] for line in programs[:texts]])
+    else:
+        rows = sql_rows(vocabulary, what)
     typer.echo(table(["", "pass", "", "steps", "mean us", "p50", "p99", "p99.9", "max"], rows))
 
 
 def sql_rows(vocabulary: dv.Vocabulary, language: str) -> list[list[str]]:
     """Queries over three databases, one after the other, and their figures together."""
-    times: dict[tuple[str, str, str], list[float]] = {}
-    calls = {"first": 0, "later": 0}
+    found = Beside(language)
     for statements in sorted((Path(__file__).parents[1] / "testdata" / "text_to_sql").glob("*.sql")):
         made = dv.Grammar.builtin(language, database=tables_of(statements.read_text(encoding="utf-8")))
         assert made.meaning is not None
@@ -145,18 +154,45 @@ def sql_rows(vocabulary: dv.Vocabulary, language: str) -> list[list[str]]:
         typer.echo(
             f"{statements.stem}: {len(tokens)} of {len(queries)} queries, {time.thread_time() - begin:.2f} s to compile"
         )
-        for what, constraint in (
-            (language, dv.compile(dv.Grammar.builtin(language), vocabulary)),
-            ("with names", known),
-        ):
-            for which in calls:
+        found.follow(dv.compile(dv.Grammar.builtin(language), vocabulary), known, counted, tokens)
+    return found.rows()
+
+
+def python_rows(vocabulary: dv.Vocabulary, programs: list[str]) -> list[list[str]]:
+    """Programs, one after the other."""
+    made = dv.Grammar.builtin("python", names=dv.PythonNames())
+    assert made.meaning is not None
+    counted = Counted(made.meaning)
+    plain = dv.compile(dv.Grammar.builtin("python"), vocabulary)
+    tokens = [vocabulary.encode(program) for program in programs if accepted(plain, program)]
+    found = Beside("python")
+    found.follow(plain, dv.compile(made.with_meaning(counted), vocabulary), counted, tokens)
+    return found.rows()
+
+
+class Beside:
+    """Times of a grammar alone and with names, along the same texts."""
+
+    def __init__(self, alone: str) -> None:
+        self._alone = alone
+        self._times: dict[tuple[str, str, str], list[float]] = {}
+        self._calls = {"first": 0, "later": 0}
+
+    def follow(
+        self, alone: dv.Constraint, with_names: dv.Constraint, counted: Counted, tokens: list[list[int]]
+    ) -> None:
+        for what, constraint in ((self._alone, alone), ("with names", with_names)):
+            for which in self._calls:
                 before = counted.calls
                 for part, measured in zip(("mask", "advance"), passed(constraint, tokens)):
-                    times.setdefault((what, which, part), []).extend(measured)
-                calls[which] += counted.calls - before
-    for which, number in calls.items():
-        typer.echo(f"{which} pass: {number / len(times['with names', which, 'mask']):.2f} calls into Python a token")
-    return [row(list(key), found) for key, found in times.items()]
+                    self._times.setdefault((what, which, part), []).extend(measured)
+                self._calls[which] += counted.calls - before
+
+    def rows(self) -> list[list[str]]:
+        for which, number in self._calls.items():
+            of_tokens = len(self._times["with names", which, "mask"])
+            typer.echo(f"{which} pass: {number / of_tokens:.2f} calls into Python a token")
+        return [row(list(key), found) for key, found in self._times.items()]
 
 
 def tables_of(statements: str) -> dict[str, list[str]]:

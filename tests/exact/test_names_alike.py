@@ -169,3 +169,61 @@ def test_a_keyword_goes_on_as_a_name(slots: tuple[str, ...]) -> None:
     matcher.advance_bytes(b"select from")
     assert not matcher.is_accepting
     assert matcher.least_tokens == 2
+
+
+def test_what_leads_to_one_state_may_lead_to_two() -> None:
+    class Modes(dv.Meaning):
+        slots = ("WORD",)
+
+        def start(self) -> str:
+            return "begin"
+
+        def names(self, state: str, slot: str) -> list[str]:
+            offered = {"begin": ["x", "y"], "kx": ["a", "b"], "ky": ["a", "b"], "S": ["p"], "T": ["q"]}
+            return offered.get(state, ["k"])
+
+        def read(self, state: str, slot: str, text: str) -> str:
+            if state == "begin":
+                return f"in {text}"
+            if state.startswith("in "):
+                return f"k{state[3:]}"
+            if state in ("kx", "ky"):
+                return "T" if (state, text) == ("ky", "b") else "S"
+            return "end"
+
+    grammar = dv.Grammar.from_lark('start: WORD ("," WORD)*\nWORD: /[a-z]+/').with_meaning(Modes())
+    tokens = [b"x,", b"y,", b"k,a,p", b"k,b,p", b"k,b,q", b"k,a,q", b"k"]
+    constraint = dv.compile(grammar, dv.Vocabulary.from_bytes([*tokens, None], eos=[len(tokens)]))
+    for first, wanted in ((0, [2, 3, 6]), (1, [2, 4, 6])):
+        matcher = constraint.matcher()
+        matcher.advance(first)
+        assert matcher.allowed_tokens().tolist() == wanted
+        assert [token for token in range(len(tokens)) if matcher.allows(token)] == wanted
+
+
+def test_states_read_later_outlive_those_they_were_read_from() -> None:
+    class Echo(dv.Meaning):
+        slots = ("first", "second")
+        free = ("first",)
+
+        def names(self, state: Hashable, slot: str) -> dv.Names:
+            return dv.Names((), others=True, marked=()) if slot == "first" else dv.Names([str(state)])
+
+        def read(self, state: Hashable, slot: str, text: str) -> Hashable:
+            return text if slot == "first" else ()
+
+    text = 'start: (first "=" second ";")*\nfirst: WORD\nsecond: WORD\nWORD: /[a-z]+/'
+    constraint = dv.compile(dv.Grammar.from_lark(text).with_meaning(Echo()), BYTES)
+    rng = random.Random(0)
+    waiting: list[tuple[dv.Matcher, bytes]] = []
+    for number in range(24_000):  # more than is kept
+        word = bytes(rng.choices(range(97, 123), k=30))
+        matcher = constraint.matcher()
+        matcher.advance_bytes(word + b"=" + word[:1])
+        waiting.append((matcher, word[1:]))
+        if number % 3:
+            matcher, rest = waiting.pop(rng.randrange(len(waiting)))
+            matcher.advance_bytes(rest + b";" + word + b"=" + word + b";")
+            assert matcher.is_accepting
+        if len(waiting) > 200:
+            waiting = waiting[100:]

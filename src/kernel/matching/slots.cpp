@@ -63,8 +63,8 @@ Slots::Asked Slots::Recording::finish() const {
         uint32_t to = Asked::kVeto;
         if (r.to != Meaning::kNone) {
             const auto [known, is_new] = numbers.try_emplace(r.to, uint32_t(states.size()));
-            if (!is_new) continue;  // SAFETY: equal states have equal futures, and this one is there by another way
-            to = known->second, states.push_back(r.to);
+            to = known->second;
+            if (is_new) states.push_back(r.to);
         }
         reads.push_back({from->second, to, r.name});
     }
@@ -72,10 +72,15 @@ Slots::Asked Slots::Recording::finish() const {
     for (Meaning::State state : states) begun.push_back(slots_.begun(state));
     std::vector<char> is_needed(states.size(), 0);
     is_needed[0] = 1;
-    for (auto r = reads.rbegin(); r != reads.rend(); ++r) {
-        const bool refused = r->to == Asked::kVeto && !slots_.is_free_[slots_.symbol(r->name)];
-        if (refused || (r->to != Asked::kVeto && (is_needed[r->to] || !begun[r->to].empty() || !slots_.is_free_[slots_.symbol(r->name)])))
-            is_needed[r->from] = 1, is_needed[r->to == Asked::kVeto ? r->from : r->to] = 1;
+    for (bool grew = true; grew;) {  // backwards, once and again where several ways lead to one state
+        grew = false;
+        for (auto r = reads.rbegin(); r != reads.rend(); ++r) {
+            const bool may_refuse = !slots_.is_free_[slots_.symbol(r->name)];
+            const bool is_asked = r->to != Asked::kVeto && (is_needed[r->to] || !begun[r->to].empty());
+            if (!may_refuse && !is_asked) continue;
+            for (uint32_t state : {r->from, r->to})
+                if (state != Asked::kVeto && !is_needed[state]) is_needed[state] = 1, grew = true;
+        }
     }
     Asked asked{state_, {}, {}};
     std::vector<uint32_t> renumbered(states.size(), Asked::kVeto);
@@ -130,7 +135,7 @@ Slots::Place Slots::step(Place place, uint8_t byte) {
     const uint64_t key = pack(place, byte);
     if (const Place* known = steps_.find(key)) return *known;
     const NameSet::Node next = names(place).step(node(place), byte);
-    if (next == NameSet::kNowhere) return steps_[key] = kNone;
+    if (next == NameSet::kNowhere) return num_known_++, steps_[key] = kNone;
     const Place further = added({places_[place].root, place, next, byte});
     return steps_[key] = further;
 }

@@ -253,8 +253,8 @@ bool Slots::answers(Meaning::State state, const Asked& asked, Matters matters) {
         const Meaning::State next = read(states[r.from], r.name);
         if ((next == Meaning::kNone) != (r.to == Asked::kVeto)) return false;
         if (r.to == Asked::kVeto) continue;
-        states[r.to] = next;
-        if (!same(next, asked.begun[r.to])) return false;
+        if (states[r.to] != Meaning::kNone && states[r.to] != next) return false;  // what was one state is two here
+        if (std::exchange(states[r.to], next) == Meaning::kNone && !same(next, asked.begun[r.to])) return false;
     }
     return true;
 }
