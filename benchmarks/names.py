@@ -24,7 +24,7 @@ import json
 import random
 import sqlite3
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -75,7 +75,8 @@ class Counted(dv.Meaning):
 
     def __init__(self, meaning: dv.Meaning) -> None:
         self._meaning = meaning
-        self.slots, self.free, self.longest = meaning.slots, meaning.free, meaning.longest
+        self.slots, self.free = meaning.slots, meaning.free
+        self.longest, self.growth = meaning.longest, meaning.growth
         self.calls = 0
 
     def start(self) -> Hashable:
@@ -92,6 +93,9 @@ class Counted(dv.Meaning):
     def may_end(self, state: Any) -> bool:
         self.calls += 1
         return self._meaning.may_end(state)
+
+    def missing(self, state: Any) -> Iterable[str] | None:
+        return self._meaning.missing(state)
 
 
 def passed(constraint: dv.Constraint, texts: list[list[int]]) -> tuple[list[float], list[float]]:

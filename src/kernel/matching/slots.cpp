@@ -150,7 +150,7 @@ Meaning::State Slots::read_unrecorded(Meaning::State state, Place name) {
     if (!is_free_[symbol(name)]) return read_now(settled(state), name);
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;
-    num_known_ += kAnswer;
+    num_known_++;
     if (free_owed_.empty()) free_owed_.push_back(uint32_t(owed_.size())), owed_.emplace_back();
     const uint32_t number = free_owed_.back();
     free_owed_.pop_back();
