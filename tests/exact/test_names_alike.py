@@ -201,6 +201,20 @@ def test_what_leads_to_one_state_may_lead_to_two() -> None:
         assert [token for token in range(len(tokens)) if matcher.allows(token)] == wanted
 
 
+@pytest.mark.parametrize("slot", ["A", "name"])
+def test_a_terminal_with_the_texts_of_a_slot_stays_one(slot: str) -> None:
+    class OnlyX(dv.Meaning):
+        slots = (slot,)
+
+        def names(self, state: Hashable, slot: str) -> list[str]:
+            return ["x"]
+
+    text = "start: B name B\nname: A\nA: /[xy]/\nB: /[xy]/"
+    vocab = dv.Vocabulary.from_bytes([b"x", b"y", b"yxy", b"yyy", None], eos=[4])
+    matcher = dv.compile(dv.Grammar.from_lark(text, lexing="scannerless").with_meaning(OnlyX()), vocab).matcher()
+    assert matcher.allowed_tokens().tolist() == [0, 1, 2]
+
+
 def test_states_read_later_outlive_those_they_were_read_from() -> None:
     class Echo(dv.Meaning):
         slots = ("first", "second")

@@ -53,8 +53,8 @@ class Liveness {
     // As Spelling::archive(), with the states whose lexemes can always be completed.
     void archive(Archive& a);
     void set_indentation(const IndentationSpec& indentation);
-    // Symbols that are another one to the lexer: what one of them wins, all win. Before all else.
-    void set_alike(const std::vector<std::pair<Symbol, Symbol>>& alike) { spelling_.set_alike(alike); }
+    // As Spelling::set_alike(). Before all else.
+    void set_alike(const std::vector<Symbol>& others) { spelling_.set_alike(others); }
     // Stack nodes are about to be freed.
     void forget_stacks();
     // LR states and sets of terminals are about to be numbered anew, after forget_stacks().

@@ -19,7 +19,6 @@
 #include <deque>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "lexing/lexer.hpp"
@@ -56,14 +55,14 @@ class Spelling {
         return any_symbol(e.terminal, [&](Symbol s) { return visit(Landing{ignored_[s] ? 0 : s, e.obligations}); });
     }
     bool wins(Symbol t, const Lexer::Exit& e) const { return to_lexer_[t] == e.terminal; }
-    // Some symbols are another one to the lexer.
-    void set_alike(const std::vector<std::pair<Symbol, Symbol>>& alike) {
+    // These symbols are another one to the lexer: what one of them wins, all win. SAFETY: all terminals of the lexer are this grammar's.
+    void set_alike(const std::vector<Symbol>& others) {
+        Bits is_other(to_lexer_.size());
+        for (Symbol s : others) is_other.add(s);
         symbols_.assign(to_lexer_.size(), {});
-        std::vector<char> is_other(to_lexer_.size(), 0);
-        for (const auto& [symbol, base] : alike) is_other[symbol] = symbol != base;
-        for (const bool others : {false, true})
-            for (Symbol s = 1; s < to_lexer_.size(); s++)
-                if (bool(is_other[s]) == others) symbols_[to_lexer_[s].index()].push_back(s);
+        for (Symbol s = 1; s < to_lexer_.size(); s++)
+            if (!is_other.has(s)) symbols_[to_lexer_[s].index()].push_back(s);
+        for (Symbol s : others) symbols_[to_lexer_[s].index()].push_back(s);
     }
     // Stops, and says yes, when `ask` does.
     template <class Ask>

@@ -178,7 +178,8 @@ class Borders::Search {
         std::vector<ByteSet> next;  // of the nodes
         for (Symbol slot : b_.engine_.slots.symbols()) {
             if (!b_.engine_.stacks.contains(accepts, slot)) continue;
-            // PERF: behind most line breaks and blanks a token has no letter.
+            // PERF: behind most line breaks and blanks a token has no letter. Names that begin there were looked for in each column: in a second pass over four
+            // programs of Python a mask took 15 ms, and 0.1 ms without (llama-3).
             if (next.empty())
                 std::transform(near.begin(), near.end(), std::back_inserter(next), [&](uint32_t n) { return bytes_behind(n); });
             const ByteSet& first = lexemes.first_bytes(slot);

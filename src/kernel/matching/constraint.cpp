@@ -41,10 +41,12 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         }
     for (const auto& language : spec.languages) language->set_around(access_);
     terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct, std::move(spec.languages), spec.slots);
-    if (!spec.slots.empty()) {
-        std::vector<std::pair<Symbol, Symbol>> alike;
-        for (const Slot& slot : spec.slots) alike.emplace_back(slot.symbol, slot.base);
-        liveness_.set_alike(alike);
+    // SAFETY: not under scannerless, where the lexer has other grammars' terminals, and nothing is asked of liveness.
+    if (!spec.slots.empty() && lexer.policy() != Policy::kScannerless) {
+        std::vector<Symbol> others;
+        for (const Slot& slot : spec.slots)
+            if (slot.symbol != slot.base) others.push_back(slot.symbol);
+        liveness_.set_alike(others);
     }
     runs_.bounds().prepare();
     if (environments_.tallies.active()) prepare_tallies();
@@ -58,7 +60,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     if (lexer.policy() != Policy::kScannerless)
         spanner_->prospects.set_always_alive([this](LexState s) { return liveness_.always_alive(s); });
     if (slots_.active() && lexer.policy() != Policy::kScannerless)
-        spanner_->prospects.set_unwanted([this](TerminalId t) { return terminals_.base(t) != kEnd; });
+        spanner_->prospects.set_unwanted([this](TerminalId t) { return terminals_.is_of_slots(t); });
     if (!image_.is_empty()) restore_splits();
     initial_ = {{lexemes_.between(stacks_.bottom(), kNoEnvironment), stacks_.bottom()}};
     if (!lexemes_.alive(initial_[0]) && !lexemes_.may_end(initial_[0]).value)

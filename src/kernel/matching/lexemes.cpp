@@ -1,7 +1,5 @@
 #include "matching/lexemes.hpp"
 
-#include <utility>
-
 #include "support/task.hpp"
 
 namespace derivable {
@@ -63,10 +61,9 @@ const ByteSet& Lexemes::first_bytes(Symbol slot) {
 bool Lexemes::step_lexeme_of(Symbol slot, Parse& t, uint8_t byte) {
     const TerminalId terminal = engine_.terminals.to_lexer(slot);
     Lexer& lexer = engine_.access.lexer();
-    const LexState before = std::exchange(t.lex, lexer.step(t.lex, byte));
+    t.lex = lexer.step(t.lex, byte);
     if (t.lex == kNoState) return false;
     t.environment = environment_in(t.lex, t.environment, byte);
-    if (t.lex == before) return true;
     const Lexer::Singles members = lexer.singles(lexer.members(t.lex));
     return std::any_of(members.begin(), members.end(), [&](LexState single) { return lexer.terminal_of(single) == terminal; });
 }

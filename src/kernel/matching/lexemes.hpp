@@ -33,11 +33,6 @@ class Lexemes {
     // Calls begin(parse) for each name that may begin on this stack, before its first byte, which is one of these; `plain` as above.
     template <class Begin>
     void names(const Parse& t, LexState plain, const ByteSet& first, Begin begin);
-    // A lexeme that ends so may be one of the slot: its terminal is that, or has the same texts.
-    bool is_of(const Lexer::Exit& exit, Symbol slot) const {
-        const TerminalId terminal = engine_.terminals.to_lexer(slot);
-        return exit.terminal == terminal || engine_.terminals.base(exit.terminal) == engine_.terminals.base(terminal);
-    }
     // With which the lexemes of a slot begin.
     const ByteSet& first_bytes(Symbol slot);
     // The parser wants some terminal that the lexeme in progress may become, as no name.
@@ -129,7 +124,7 @@ void Lexemes::each_end_of_name(const Parse& t, bool at_end, Visit visit, std::op
     Lexer& lexer = engine_.access.lexer();
     const std::vector<Lexer::Exit> exits = lexer.exits(t.lex);
     for (const Lexer::Exit& e : exits) {
-        if (!is_of(e, slot)) continue;
+        if (e.terminal != engine_.terminals.to_lexer(slot)) continue;
         if (at_end && !scannerless_ && !lexer.obligations_hold_at_end(e.obligations)) continue;
         if (before && lexer.step_obligations(e.obligations, *before) == Lexer::kViolated) continue;
         const Meaning::State meaning = engine_.slots.read(t.meaning, t.slot);

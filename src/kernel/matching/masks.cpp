@@ -1,7 +1,6 @@
 #include "matching/masks.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <new>
 #include <utility>
@@ -85,14 +84,11 @@ void Masks::add_across(const Parse& t, std::vector<uint32_t>& words) {
 }
 
 void Masks::fill_with_names(const Parses& parses, uint32_t* mask) {
-    std::vector<uint32_t> words = std::exchange(unused_, {});  // SAFETY: others may come here while this steps aside
-    words.resize(vocabulary_.words());
-    std::memset(words.data(), 0, words.size() * sizeof(uint32_t));
+    std::vector<uint32_t> words(vocabulary_.words());
     for (const Parse& t : parses) add_with_names(t, words);
     for (uint32_t e : vocabulary_.eos) words[e >> 5] &= ~(1u << (e & 31));
     if (runs_.accepting(parses)) allow_end(words);
     std::copy(words.begin(), words.end(), mask);
-    unused_ = std::move(words);
 }
 
 void Masks::add_with_names(const Parse& t, std::vector<uint32_t>& words) {

@@ -196,8 +196,7 @@ class Masks {
         Parses parses;
         PackedMask mask;
     };
-    std::deque<Bounded> bounded_;   // the last ones within_bounds()
-    std::vector<uint32_t> unused_;  // PERF: what fill_with_names() works on, which else is allocated for each mask
+    std::deque<Bounded> bounded_;  // the last ones within_bounds()
     std::vector<const Parse*> under_way_;
     std::unordered_map<LexState, uint32_t> long_walks_;  // that were broken off
 };

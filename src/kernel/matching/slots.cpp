@@ -93,23 +93,15 @@ Slots::Asked Slots::Recording::finish() const {
 }
 
 std::optional<std::vector<std::string>> Slots::difference(NameSet& one, NameSet& other) {
-    if (&one == &other) return std::vector<std::string>();
-    if (one.excluded() && other.excluded()) {
-        // Any beginning of a text is one of a name, so only whole texts differ.
-        NameSet &some = *one.excluded(), &others = *other.excluded();
-        if (&some == &others) return std::vector<std::string>();
-        if (!some.listed() || !others.listed() || some.ignores_case() != others.ignores_case()) return std::nullopt;
-        std::vector<std::string> texts;
-        std::set_symmetric_difference(some.listed()->begin(), some.listed()->end(), others.listed()->begin(), others.listed()->end(),
-                                      std::back_inserter(texts));
-        return texts;
-    }
-    if (!one.listed() || !other.listed() || one.ignores_case() != other.ignores_case()) return std::nullopt;
+    const bool has_others = one.excluded() && other.excluded();
+    NameSet &some = has_others ? *one.excluded() : one, &others = has_others ? *other.excluded() : other;
     std::vector<std::string> texts, both;
-    std::set_symmetric_difference(one.listed()->begin(), one.listed()->end(), other.listed()->begin(), other.listed()->end(),
-                                  std::back_inserter(texts));
-    std::set_intersection(one.listed()->begin(), one.listed()->end(), other.listed()->begin(), other.listed()->end(),
-                          std::back_inserter(both));
+    if (&some == &others) return texts;
+    const std::vector<std::string>*first = some.listed(), *second = others.listed();
+    if (!first || !second || some.ignores_case() != others.ignores_case()) return std::nullopt;
+    std::set_symmetric_difference(first->begin(), first->end(), second->begin(), second->end(), std::back_inserter(texts));
+    if (has_others) return texts;  // any beginning of a text is one of a name, so only whole texts differ
+    std::set_intersection(first->begin(), first->end(), second->begin(), second->end(), std::back_inserter(both));
     const auto shared = [](const std::string& a, const std::string& b) {
         return size_t(std::mismatch(a.begin(), a.begin() + long(std::min(a.size(), b.size())), b.begin()).first - a.begin());
     };

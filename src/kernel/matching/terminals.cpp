@@ -23,19 +23,14 @@ void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<T
         if (t.max_tokens != kAnyNumber) bounds_[id] = t.max_tokens;
         to_lexer_.push_back(id);
         ignored_.push_back(t.ignored);
-        by_lexer_.push_back(symbol);
+        if (is_slot(symbol)) of_slots_.insert(id);
+        else by_lexer_.push_back(symbol);
         if (t.ignored) everywhere_.push_back(id);
     }
     std::sort(by_lexer_.begin(), by_lexer_.end(), [this](Symbol a, Symbol b) { return pack(to_lexer_[a], a) < pack(to_lexer_[b], b); });
     for (uint32_t i = 0, begin = 0; i < by_lexer_.size(); i++) {
         if (to_lexer_[by_lexer_[i]] != to_lexer_[by_lexer_[begin]]) begin = i;
         ranges_[to_lexer_[by_lexer_[i]]] = {begin, i + 1 - begin};
-    }
-    for (const Slot& slot : slots) {  // as a lexeme that is no name it is the base, unless that is a slot itself
-        const TerminalId id = to_lexer_[slot.symbol];
-        bases_[id] = slot.base;
-        const uint32_t first = ranges_.find(id)->first;  // the base has the lowest number
-        ranges_[id] = {first, uint32_t(!is_slot(slot.base))};
     }
     if (!distinct.empty()) distinct_.resize(to_lexer_.size());
     for (Symbol symbol : distinct) distinct_.at(symbol) = 1;

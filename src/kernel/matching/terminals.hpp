@@ -75,18 +75,15 @@ class Terminals {
         const Symbol* begin() const { return first; }
         const Symbol* end() const { return last; }
     };
-    // What slots are to the lexer; kEnd for terminals that no slot is.
-    Symbol base(TerminalId terminal) const {
-        const auto known = bases_.find(terminal);
-        return known == bases_.end() ? kEnd : known->second;
-    }
+    // It is what some slot is to the lexer.
+    bool is_of_slots(TerminalId terminal) const { return of_slots_.count(terminal) != 0; }
     bool is_slot(Symbol s) const { return !slots_.empty() && slots_.count(s) != 0; }
     // Some symbol whose terminal of the lexer it is.
     Symbol symbol(TerminalId terminal) const {
         if (slots_.empty()) return *of(terminal).begin();
         return Symbol(std::find(to_lexer_.begin() + 1, to_lexer_.end(), terminal) - to_lexer_.begin());
     }
-    // The symbols of a terminal of the lexer (none if it is another grammar's).
+    // The symbols of a terminal of the lexer, but for slots: what a lexeme is that is no name (none if it is another grammar's).
     Symbols of(TerminalId terminal) const {
         const auto* range = ranges_.find(terminal);
         return range ? Symbols{&by_lexer_[range->first], &by_lexer_[range->first] + range->second} : Symbols{};
@@ -102,7 +99,7 @@ class Terminals {
     // Begin and length in by_lexer_. PERF: not a table by lexer terminal, of which many schemas together have tens of thousands.
     FlatMap<std::pair<uint32_t, uint32_t>> ranges_;
     std::unordered_map<TerminalId, uint32_t> bounds_;  // of those that are bounded
-    std::unordered_map<TerminalId, Symbol> bases_;
+    std::unordered_set<TerminalId> of_slots_;
     std::unordered_set<Symbol> slots_;
 };
 

@@ -167,11 +167,7 @@ const Parse* WitnessSearch::meant(const Parses& parses, const WaysOn::Boundary& 
                 : t.slot != Slots::kNone)
             continue;
         const std::vector<Lexer::Exit>& exits = engine_.access.lexer().exits(t.lex);
-        if (std::any_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) {
-                const Symbol base = engine_.terminals.base(terminal);
-                return e.terminal == terminal || (base != kEnd && engine_.terminals.base(e.terminal) == base);
-            }))
-            return &t;
+        if (std::any_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) { return e.terminal == terminal; })) return &t;
     }
     return nullptr;
 }

@@ -9,19 +9,18 @@ from typing import Any
 from ...meaning import Meaning, Names
 from .modules import Modules
 from .scopes import (
-    ENDED,
-    FRESH,
     MODULE,
-    OPEN,
     Frame,
     State,
     awaits_loops,
+    begin_lines,
     begin_loop,
     bind,
     changed,
     close,
     commit,
     enclosing,
+    end_line,
     frames_of,
     hide,
     is_deferred,
@@ -47,10 +46,19 @@ _NO_NAMES = Names(())
 _WORDS = {"match_word": Names(["match"]), "case_word": Names(["case"]), "wildcard": Names(["_"])}
 _NEVER_BOUND = frozenset(["__debug__"])
 
-_TARGETS = ("bound", "initialized", "declared")
 _NAMES = (
     *("used", "pattern_name", "updated", "deleted", "module_name", "submodule", "member"),
-    *(*_TARGETS, "walrus", "captured", "handler_name", "comp_bound", "global_name", "nonlocal_name"),
+    *(
+        "bound",
+        "initialized",
+        "declared",
+        "walrus",
+        "captured",
+        "handler_name",
+        "comp_bound",
+        "global_name",
+        "nonlocal_name",
+    ),
     *("function_name", "class_name", "parameter", "lambda_parameter"),
     *("package", "subpackage", "renamed_package", "renamed_subpackage", "from_package", "from_submodule"),
     *("imported", "renamed", "alias"),
@@ -88,19 +96,16 @@ class ScopesMeaning(Meaning):
         self._known, self._imports, self._later = known, imports, later
         self._listed = lru_cache(maxsize=256)(Names)
         self._others = lru_cache(maxsize=256)(self._any_but)
-        # `id` is always there; and some name of three letters may always be given.
+        # A short name may always be given; and what is always there may be used.
         self.longest: Mapping[str, list[str]] = {slot: ["tmp"] for slot in _NAMES} | {
-            "used": ["id"],
+            "used": [min(known, key=lambda name: (len(name), name), default="tmp")],
             "match_word": ["match"],
             "case_word": ["case"],
             "wildcard": ["_"],
         }
         self.growth = {"used": " for  in()"}
-        self._reads: dict[str, Callable[[State, str], State]] = {
-            slot: getattr(self, f"_read_{slot.strip('_').lower()}")
-            for slot in self.slots
-            if hasattr(self, f"_read_{slot.strip('_').lower()}")
-        }
+        readers = {slot: getattr(self, f"_read_{slot.strip('_').lower()}", None) for slot in self.slots}
+        self._reads: dict[str, Callable[[State, str], State]] = {slot: each for slot, each in readers.items() if each}
 
     def __repr__(self) -> str:
         return f"ScopesMeaning({len(self._known)} names, imports={self._imports})"
@@ -121,10 +126,12 @@ class ScopesMeaning(Meaning):
                 return self._any(state, self._unbindable(state, slot))
             case "walrus":
                 return self._walrus(state)
-            case "updated" | "deleted":
+            case "updated":
                 scope = state[scope_at(state)]
-                outside = scope.outside & state[0].names if slot == "updated" else frozenset()
-                return self._listed(scope.names | outside if slot == "updated" else scope.names - scope.kept)
+                return self._listed(scope.names | (scope.outside & state[0].names))
+            case "deleted":
+                scope = state[scope_at(state)]
+                return self._listed(scope.names - scope.kept)
             case "comp_bound":
                 assigned = frozenset().union(*(state[i].assigned for i in enclosing(state, "brackets", "loops")))
                 return self._any(state, assigned | _NEVER_BOUND)
@@ -229,9 +236,8 @@ class ScopesMeaning(Meaning):
         imports, path = self._imports, self._path(state)
         unbindable = self._unbindable(state, slot)
         if slot == "import_star":
-            public = None if imports is None else imports.public(path)
-            at = scope_at(state)
-            return _ANY if public and not at else _NO_NAMES
+            in_module = scope_at(state) == 0
+            return _ANY if in_module and imports is not None and imports.public(path) else _NO_NAMES
         if slot == "alias":
             return self._any(state, unbindable)
         if slot == "relative":
@@ -264,12 +270,10 @@ class ScopesMeaning(Meaning):
         return state if reader is None else reader(state, text)
 
     def _read_newline(self, state: State, text: str) -> State:
-        state = commit(pop_lambdas(state))
-        frame = state[-1]
-        return changed(state, len(state) - 1, progress=ENDED) if _is_fresh(frame) else state
+        return end_line(commit(pop_lambdas(state)))
 
     def _read_indent(self, state: State, text: str) -> State:
-        return changed(state, len(state) - 1, progress=OPEN)
+        return begin_lines(state)
 
     def _read_dedent(self, state: State, text: str) -> State:
         return pop_block(state)
@@ -277,8 +281,7 @@ class ScopesMeaning(Meaning):
     def _read_semicolon(self, state: State, text: str) -> State:
         return commit(pop_lambdas(state))
 
-    def _read_item_comma(self, state: State, text: str) -> State:
-        return commit(pop_lambdas(state))
+    _read_item_comma = _read_semicolon
 
     def _read_as_word(self, state: State, text: str) -> State:
         return pop_lambdas(state)
@@ -431,20 +434,21 @@ class ScopesMeaning(Meaning):
         inner = f"{self._path(state)}.{text}"
         return _at_path(state, inner, inner) if self._imports is not None else state
 
+    def _module_in(self, path: str, name: str) -> str:
+        """The module of that name in a package, if it is one whose names are known."""
+        inner = f"{path}.{name}"
+        return inner if self._imports is not None and self._imports.is_module(inner) else ""
+
     def _read_renamed(self, state: State, text: str) -> State:
         path = self._path(state)
-        inner = f"{path}.{text}"
-        is_module = self._imports is not None and self._imports.is_module(inner)
-        return _at_path(state, path, inner if is_module else "")
+        return _at_path(state, path, self._module_in(path, text))
 
     def _read_module_name(self, state: State, text: str) -> State:
         return _at_path(note(state, text), modules(state)[text])
 
     def _read_imported(self, state: State, text: str) -> State:
         path = self._path(state)
-        inner = f"{path}.{text}"
-        is_module = self._imports is not None and self._imports.is_module(inner)
-        return _at_path(bind(_without_path(state), frozenset([text]), inner if is_module else ""), path)
+        return _at_path(bind(_without_path(state), frozenset([text]), self._module_in(path, text)), path)
 
     def _read_import_star(self, state: State, text: str) -> State:
         names = self._imports.public(self._path(state)) if self._imports is not None else None
@@ -478,10 +482,6 @@ _PATHS = (
 
 def _without_brackets(state: State) -> State:
     return tuple([frame for frame in state if frame.kind in ("module", "class", "function", "lambda", "block")])
-
-
-def _is_fresh(frame: Frame) -> bool:
-    return frame.kind in ("class", "function", "block") and frame.progress == FRESH
 
 
 def _without_path(state: State) -> State:

@@ -79,6 +79,9 @@ class PythonNames:
 
     Cost: modules that stand for themselves are imported here.
 
+    Source: The Python Language Reference, section 4.2; Tran-Thien (2025), "constraints that change with the code
+    written so far".
+
     Example:
         >>> import derivable as dv
         >>> names = dv.PythonNames(imports={"math": ["sqrt", "pi"]}, known=["lookup"])
@@ -155,7 +158,7 @@ def _members(path: str, what: object) -> tuple[frozenset[str], frozenset[str]]:
         return _in_module(what)
     if isinstance(what, Iterable) and not isinstance(what, str):
         members = _identifiers("imports", what)
-        return members, frozenset(name for name in members if not name.startswith("_"))
+        return members, _public(members)
     raise ArgumentError("imports", _WHAT, what)
 
 
@@ -173,10 +176,11 @@ def _installed(path: str) -> tuple[frozenset[str], frozenset[str]]:
 def _in_module(module: ModuleType) -> tuple[frozenset[str], frozenset[str]]:
     members = frozenset(name for name in dir(module) if name.isidentifier())
     listed = getattr(module, "__all__", None)
-    public = members if listed is None else frozenset(listed) & members
-    if listed is None:
-        public = frozenset(name for name in members if not name.startswith("_"))
-    return members, public
+    return members, _public(members) if listed is None else frozenset(listed) & members
+
+
+def _public(members: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for name in members if not name.startswith("_"))
 
 
 def _identifiers(argument: str, given: Iterable[str]) -> frozenset[str]:

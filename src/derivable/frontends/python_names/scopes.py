@@ -12,19 +12,18 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 __all__ = [
-    "ENDED",
-    "FRESH",
     "MODULE",
-    "OPEN",
     "Frame",
     "State",
     "awaits_loops",
+    "begin_lines",
     "begin_loop",
     "bind",
     "changed",
     "close",
     "commit",
     "enclosing",
+    "end_line",
     "frames_of",
     "hide",
     "is_deferred",
@@ -46,7 +45,7 @@ __all__ = [
 _NONE: frozenset[str] = frozenset()
 _SCOPES = ("module", "class", "function", "lambda")
 _BLOCKS = ("class", "function", "block")
-FRESH, ENDED, OPEN = 0, 1, 2
+_FRESH, _ENDED, _OPEN = 0, 1, 2
 
 
 class Frame(NamedTuple):
@@ -64,12 +63,12 @@ class Frame(NamedTuple):
             function, by whatever comes later, for functions within it used them.
         kept: names that functions within it use. They may not be deleted any more.
         hidden: names that were deleted, or declared without a value.
-        outside: names that were declared global or nonlocal.
+        outside: names that were declared global.
         assigned: names that `:=` has bound between the brackets.
         name: of the class or function, or the one that an `except` binds.
         progress: of a block: its first line goes on, has ended, or lines of its own have begun. Of brackets: 0, or 1 if
             they cannot become a comprehension. Of loops: 0 in what is iterated over, else 1.
-        flags: `async`, `loop`, `yield`.
+        flags: `async`, `loop`. Of a path, the module that an alias of it stands for.
     """
 
     kind: str
@@ -83,12 +82,12 @@ class Frame(NamedTuple):
     outside: frozenset[str] = _NONE
     assigned: frozenset[str] = _NONE
     name: str = ""
-    progress: int = FRESH
+    progress: int = _FRESH
     flags: frozenset[str] = _NONE
 
 
 State = tuple[Frame, ...]
-MODULE = Frame("module", progress=OPEN)
+MODULE = Frame("module", progress=_OPEN)
 
 
 def scope_at(state: State) -> int:
@@ -102,6 +101,7 @@ def enclosing(state: State, *kinds: str) -> Iterator[int]:
 
 
 def changed(state: State, at: int, **fields: Any) -> State:
+    """With one frame changed."""
     return (*state[:at], state[at]._replace(**fields), *state[at + 1 :])
 
 
@@ -196,7 +196,7 @@ def _takes(state: State) -> int | None:
 
 
 def owe(state: State, names: frozenset[str]) -> State:
-    """Behind the use of names that are not there; `is_owed`."""
+    """Behind the use of names that are not there: what binds them is still to come."""
     if not names:
         return state
     at = _takes(state)
@@ -218,10 +218,8 @@ def bind(state: State, names: frozenset[str], module: str = "") -> State:
     declared = names & frame.outside
     if declared:
         outer = state[0]
-        above = frozenset(name for i in enclosing(state[:at], "function") for name in state[i].names)
-        bound = declared - above
-        state = changed(state, 0, names=outer.names | bound, hidden=outer.hidden - bound)
-        state = _paid(state, 0, bound)
+        state = changed(state, 0, names=outer.names | declared, hidden=outer.hidden - declared)
+        state = _paid(state, 0, declared)
         names -= declared
     rest = frozenset(pair for pair in frame.modules if pair[0] not in names)
     kept = rest | {(name, module) for name in names} if module else rest
@@ -276,14 +274,26 @@ def pop_lambdas(state: State) -> State:
     return state
 
 
+def end_line(state: State) -> State:
+    """Behind a line, which may be the first one of a block."""
+    is_first = state[-1].kind in _BLOCKS and state[-1].progress == _FRESH
+    return changed(state, len(state) - 1, progress=_ENDED) if is_first else state
+
+
+def begin_lines(state: State) -> State:
+    """Where lines of a block begin."""
+    return changed(state, len(state) - 1, progress=_OPEN)
+
+
 def settled(state: State) -> State:
     """Behind a block of one line, if it has ended."""
-    while state[-1].kind in _BLOCKS and state[-1].progress == ENDED:
+    while state[-1].kind in _BLOCKS and state[-1].progress == _ENDED:
         state = pop_block(state)
     return state
 
 
 def pop_block(state: State) -> State:
+    """Behind the innermost block."""
     *_, frame = state
     state = state[:-1]
     if frame.kind == "class":
@@ -357,10 +367,12 @@ def unpaid(state: State) -> frozenset[str]:
 
 
 def plain(state: State) -> tuple[tuple[Any, ...], ...]:
+    """As tuples."""
     return tuple(map(tuple, state))
 
 
 def frames_of(value: Any) -> State:
+    """What `plain` gave."""
     frames = tuple([Frame(*fields) for fields in value])
     if not frames or frames[0].kind != "module":
         raise ValueError("no module")
