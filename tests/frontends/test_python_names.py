@@ -56,6 +56,8 @@ ACCEPTED = [
     "if (n := 3) > 2: print(n)\nwhile n := input(): print(n)\n",
     "import math as m, os.path\nfrom json import dumps as d, loads\nprint(m, os, d, loads)\n",
     "class A:\n  x = 1\n  y = x\n  def f(self): return A, B\nclass B(A): pass\n",
+    "class A:\n  y = [1]\n  z = [w for w in [v for v in y]]\n",
+    "def f():\n  return [c for c in 'a']\nfor c in 'a': pass\ndel c\n",
     "for i in range(3):\n  print(i)\nelse:\n  print(i)\nprint(i)\n",
     "with open('x') as f, open(f.name) as g:\n  print(f, g)\n",
     "with (open('x') as f, open(f.name) as g):\n  print(f, g)\n",
@@ -104,6 +106,7 @@ FAIL_WHEN_RUN = {
     "def f():\n  print(len)\n  len = 1\n": "f()",
     "class A:\n  y = 1\n  z = [y for w in [1]]\n": "",
     "class A: b = A\n": "",
+    "class A:\n  y = [1]\n  z = [w for v in y for w in y]\n": "",
     "def f():\n  try: pass\n  except ValueError as e: pass\n  print(e)\ne = 1\n": "f()",
     "def f():\n  global q\n  return q\n": "f()",
 }

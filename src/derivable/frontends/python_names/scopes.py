@@ -116,7 +116,8 @@ def visible(state: State, known: frozenset[str]) -> frozenset[str]:
 def _bound(state: State, known: frozenset[str]) -> frozenset[str]:
     found = known
     inner = scope_at(state)
-    loops = any(frame.kind == "loops" for frame in state[inner + 1 :])
+    # What the first `for` of a comprehension iterates over is outside of it.
+    loops = any(frame.kind == "loops" and (frame.progress or frame.names) for frame in state[inner + 1 :])
     for i, frame in enumerate(state):
         match frame.kind:
             case "class":
@@ -149,19 +150,20 @@ def modules(state: State) -> dict[str, str]:
 def note(state: State, name: str) -> State:
     """Behind the use of a name that is there."""
     inner = scope_at(state)
+    for i in enclosing(state[inner:], "brackets", "loops"):  # it may still be bound between them
+        frame = state[inner + i]
+        if frame.kind == "loops" and name in frame.names:
+            return state
+        return changed(state, inner + i, seen=frame.seen | {name})
+    scope = state[inner]
+    if name in scope.names:
+        return state
+    if scope.kind == "function" and name not in scope.outside:
+        state = changed(state, inner, seen=scope.seen | {name})
     for i in enclosing(state[:inner], "function", "module"):
         if name in state[i].names:
             is_later = any(frame.kind in ("function", "lambda") for frame in state[i + 1 : inner + 1])
-            state = changed(state, i, kept=state[i].kept | {name}) if is_later else state
-            break
-    for i in range(len(state) - 1, -1, -1):
-        frame = state[i]
-        if frame.kind in ("module", "class", "lambda") or (frame.kind in ("function", "loops") and name in frame.names):
-            return state
-        if frame.kind in ("brackets", "loops", "function"):
-            if frame.kind == "function" and name in frame.outside:
-                return state
-            return changed(state, i, seen=frame.seen | {name})
+            return changed(state, i, kept=state[i].kept | {name}) if is_later else state
     return state
 
 
