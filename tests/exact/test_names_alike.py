@@ -213,31 +213,3 @@ def test_a_terminal_with_the_texts_of_a_slot_stays_one(slot: str) -> None:
     vocab = dv.Vocabulary.from_bytes([b"x", b"y", b"yxy", b"yyy", None], eos=[4])
     matcher = dv.compile(dv.Grammar.from_lark(text, lexing="scannerless").with_meaning(OnlyX()), vocab).matcher()
     assert matcher.allowed_tokens().tolist() == [0, 1, 2]
-
-
-def test_states_read_later_outlive_those_they_were_read_from() -> None:
-    class Echo(dv.Meaning):
-        slots = ("first", "second")
-        free = ("first",)
-
-        def names(self, state: Hashable, slot: str) -> dv.Names:
-            return dv.Names((), others=True, marked=()) if slot == "first" else dv.Names([str(state)])
-
-        def read(self, state: Hashable, slot: str, text: str) -> Hashable:
-            return text if slot == "first" else ()
-
-    text = 'start: (first "=" second ";")*\nfirst: WORD\nsecond: WORD\nWORD: /[a-z]+/'
-    constraint = dv.compile(dv.Grammar.from_lark(text).with_meaning(Echo()), BYTES)
-    rng = random.Random(0)
-    waiting: list[tuple[dv.Matcher, bytes]] = []
-    for number in range(24_000):  # more than is kept
-        word = bytes(rng.choices(range(97, 123), k=30))
-        matcher = constraint.matcher()
-        matcher.advance_bytes(word + b"=" + word[:1])
-        waiting.append((matcher, word[1:]))
-        if number % 3:
-            matcher, rest = waiting.pop(rng.randrange(len(waiting)))
-            matcher.advance_bytes(rest + b";" + word + b"=" + word + b";")
-            assert matcher.is_accepting
-        if len(waiting) > 200:
-            waiting = waiting[100:]

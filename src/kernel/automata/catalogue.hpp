@@ -13,7 +13,7 @@
 //     distances   from the parent back to each child, the lowest byte first
 //
 // SAFETY: a file may say anything, and may change while it is mapped. A record is read once, each of its parts within bounds, and a child lies before its
-// parent: so a walk ends, and in a leaf, which is a text. Whatever the file says, no node is a dead end. The checks take about 1 ns of the 10 to 20 of a step.
+// parent: so a walk ends, and in a leaf, which is a text. Whatever the file says, no node is a dead end.
 #pragma once
 
 #include <cstddef>
