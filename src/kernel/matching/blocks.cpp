@@ -185,7 +185,7 @@ class Blocks::NewlineSearch {
                 go_on(symbol, e.obligations, indentations_.intern({level, 0, 1, l.column + more, l.alternate + more}));
                 reach_ = before.beside() | Reach{reach_.hops};
             };
-            go_on_at(indentations_.level(level), 1);
+            go_on_at(indentations_.level(level), std::max(indentations_.spec.step, 1u));
             go_on_at(indentations_.level(level), 0);
             if (!found_) reach_.blocks = true;
             for (uint32_t l = level; l && !found_;) go_on_at(indentations_.level(l = indentations_.level(l).outer), 0);
