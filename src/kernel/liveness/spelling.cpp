@@ -30,6 +30,13 @@ const Bits& Spelling::wanted() {
     return wanted_;
 }
 
+bool Spelling::only_newline_follows(Symbol t) {
+    const Bits& follow = adjacency_.follow(t);
+    for (Symbol s = 0; s < ignored_.size(); s++)
+        if (follow.has(s) != (s == newline_)) return false;
+    return true;
+}
+
 LexState Spelling::start(const Bits& candidates, Obligations obligations) {
     std::vector<TerminalId> list;
     for (Symbol s = 1; s < ignored_.size(); s++)
@@ -93,6 +100,7 @@ const std::vector<Spelling::Landing>& Spelling::landings(LexState s) {
             return false;
         });
     std::sort(out.begin(), out.end());
+    std::stable_partition(out.begin(), out.end(), [&](const Landing& l) { return reaches_main(l.obligations); });
     return landings_.emplace(s, std::move(out)).first->second;
 }
 
@@ -238,6 +246,19 @@ Bits Spelling::unconditional_at(Recurrent& recurrent, uint32_t depth) {
                 all = all && walk(start(*company, at), only(t), [&](Landing l) { return l.terminal == t && returns(l.obligations); });
             if (all) unconditional.add(t);
         }
+    // A terminal behind which a line must end leads back with the line break. There is no text with one and not the other.
+    for (Symbol t = 1; t < ignored_.size(); t++) {
+        if (newline_ == kEnd || unconditional.has(t) || !wanted().has(t) || !only_newline_follows(t)) continue;
+        std::vector<Obligations> behind;
+        walk(everything(at), only(t), [&](Landing l) {
+            if (l.terminal == t) behind.push_back(l.obligations);
+            return behind.size() >= kMaxCandidates;
+        });
+        const bool leads_back = std::any_of(behind.begin(), behind.end(), [&](Obligations o) {
+            return walk(everything(o), only(newline_), [&](Landing l) { return l.terminal == newline_ && returns(l.obligations); });
+        });
+        if (leads_back) unconditional.add(t);
+    }
     if (by_main) unconditional.keep(recurrents_[kMainRecurrent].unconditional);
     if (main || depth >= kMaxRecurrentDepth) return unconditional;
     // Terminals that lead away for good, but to another recurrent boundary that is no worse.
@@ -287,8 +308,7 @@ uint32_t Spelling::recurrent(Obligations obligations, uint32_t depth) {
     if (std::find(ignored_.begin(), ignored_.end(), char(1)) == ignored_.end()) return kNoRecurrent;
     auto found = recurrent_of_.find(obligations);
     if (found != recurrent_of_.end()) return found->second;
-    if (recurrents_.empty() && obligations != lexer_.text_start())
-        recurrent(lexer_.text_start());  // the main recurrent boundary comes first
+    if (obligations != lexer_.text_start()) has_recurrent();  // the main one comes first
     for (uint32_t k = 0; k < recurrents_.size(); k++)
         if (reaches(obligations, recurrents_[k])) return recurrent_of_[obligations] = k;
     recurrent_of_[obligations] = kNoRecurrent;  // while it is being made

@@ -122,6 +122,8 @@ const Blocks::Rest& Blocks::rest_of_newline(LexState lex) {
             if (std::find(into.begin(), into.end(), next) == into.end()) into.push_back(next);
         }
     }
+    // PERF: behind others much more is owed, and it takes long to find that nothing follows: behind a line break in a string that goes on 20 ms.
+    std::stable_partition(rest.exits.begin(), rest.exits.end(), [&](const Lexer::Exit& e) { return liveness_.is_simple(e.obligations); });
     return rests_.emplace(lex, std::move(rest)).first->second;
 }
 
@@ -249,10 +251,14 @@ Answer<bool> Blocks::alive_in_newline(LexState lex, Frontier f, Environment envi
 }
 
 bool Blocks::newline_goes_on(TerminalId newline) {
-    LexState start = lexer_.start({newline}, lexer_.text_start());
-    if (start == kNoState) return false;
-    std::vector<LexState> all{lexer_.members(start)};
-    std::unordered_map<LexState, char> seen{{all[0], 1}};
+    std::vector<LexState> all;
+    std::unordered_map<LexState, char> seen;
+    // What stands before a lexeme may tell which it can be.
+    constexpr size_t kMaxPasts = 64;
+    for (Obligations past : lexer_.all_pasts(kMaxPasts))
+        if (const LexState start = lexer_.start({newline}, past); start != kNoState && seen.try_emplace(lexer_.members(start), 1).second)
+            all.push_back(lexer_.members(start));
+    if (all.empty()) return false;
     std::vector<std::pair<LexState, LexState>> steps;  // by any byte but the line feed
     std::unordered_map<LexState, char> goes_on;        // a line feed is possible from here, and then any number of blanks
     for (size_t i = 0; i < all.size(); i++)

@@ -38,7 +38,7 @@ def python_for(
             "names= and style= do not go with version='3.11', whose rules stand twice",
             hint="Leave the version out, or give '3.12'.",
         )
-    made = _rules(style, version, extend, limits)
+    made = _rules(style, names is not None, version, extend, limits)
     if names is None:
         return made
     slots = made.rules.keys() | made.terminals.keys()
@@ -51,7 +51,7 @@ def _roles() -> str:
 
 
 @lru_cache(maxsize=64)
-def _rules(style: PythonStyle | None, version: str | None, extend: str, limits: Limits) -> Rules:
-    before = _roles() + ("" if style is None else style_text(style))
+def _rules(style: PythonStyle | None, with_names: bool, version: str | None, extend: str, limits: Limits) -> Rules:
+    before = (_roles() if with_names else "") + ("" if style is None else style_text(style, with_names))
     made = extended_grammar("python", version, extend, limits, before=before)
     return made if style is None else styled(made, style)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...errors import GrammarError
-from ...expr import And
+from ...expr import Concat
 from ...rules import Rules, Terminal
 from ...support.arguments import instance, integer
 from ..regex import parse_regex
@@ -39,7 +39,7 @@ class PythonStyle:
         >>> vocab = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos=[256])
         >>> matcher = dv.compile(grammar, vocab).matcher()
         >>> matcher.advance_bytes(b"def f(a):")
-        >>> bytes(matcher.forced_tokens().tolist())
+        >>> bytes(matcher.forced_tokens())
         b'\\n'
     """
 
@@ -55,27 +55,30 @@ class PythonStyle:
 
 
 _LINES = r"""
+%override start: _NEWLINE? _statement*
 %override _statement: _simple _NEWLINE | _compound
-%override _block: block_colon _NEWLINE _INDENT _statement+ _DEDENT
-%override block_colon: COLON_OF_BLOCK
+%override _block: _NEWLINE _INDENT _statement+ _DEDENT
 COLON_OF_BLOCK.2: /:(?=\n)/
-%override _NEWLINE: /\n(?:[ \f]|\n|#[^\r\n\x00]*)*/
+_LINE_END: /\n(?:\\\n(?=[^\x00]))*/
+_REMARK: / *#[^\r\n\x00]*/
+%override _NEWLINE: /(?<=:)\n */ | /(?<!:)(?=\n)/ _LINE_END~1..3 (_REMARK _LINE_END~1..3)* / */ _REMARK?
+%override LINE_JOINING: /\\\n(?=[^\x00])/
+// Format strings hold no form feed, so one settles what is owed to them (`python_formats.py`).
+%override SPACE: /(?<=\n) +|(?<=[^ \n\x00]) (?: (?=#))?|(?<=[^\f\x00])\f/
 """
 
+_COLON, _COLON_OF_NAMES = "%override _colon: COLON_OF_BLOCK\n", "%override block_colon: COLON_OF_BLOCK\n"
+
 _DOCSTRINGS = r"""
-%override function: decorator* async_def? DEF function_name _signature _documented
-_signature: open_other _parameters? close_round ("->" _expression)?
-%override class: decorator* CLASS class_name (open_other _arguments? close_round)? _documented
-_documented: block_colon _NEWLINE _INDENT DOCSTRING _NEWLINE _statement* _DEDENT
+%override _body: _colon _NEWLINE _INDENT DOCSTRING _NEWLINE _statement* _DEDENT
 DOCSTRING.1: /QQQ(?:Q{0,2}[^Q\\\r\x00])+QQQ/
 """
 
-_BLANKS = parse_regex(r"(?<=[^\x00])[ \f]+")
 
-
-def style_text(style: PythonStyle) -> str:
-    """What is read behind the grammar of Python, with its roles of names, for a style."""
-    return _LINES + (_DOCSTRINGS.replace("Q", style.quote or '"') if style.docstrings else "")
+def style_text(style: PythonStyle, with_names: bool) -> str:
+    """What is read behind the grammar of Python, and that of its names, for a style."""
+    text = _LINES + (_COLON_OF_NAMES if with_names else _COLON)
+    return text + _DOCSTRINGS.replace("Q", style.quote or '"') if style.docstrings else text
 
 
 def styled(python: Rules, style: PythonStyle) -> Rules:
@@ -85,19 +88,16 @@ def styled(python: Rules, style: PythonStyle) -> Rules:
         python: read with `style_text`.
         style: which.
     """
-    terminals = {name: each for name, each in python.terminals.items() if name not in python.ignore}
-    terminals["SPACE"] = Terminal(_BLANKS)
+    terminals = dict(python.terminals)
     if style.quote is not None:
-        one_kind = parse_regex(rf"[A-Za-z]*{style.quote}[\s\S]*")
+        one_kind = parse_regex(rf"(?=[A-Za-z]*{style.quote})")
         for name in ("STRING", "BYTES"):
             if name in terminals:
-                terminals[name] = replace(terminals[name], expr=And((terminals[name].expr, one_kind)))
+                terminals[name] = replace(terminals[name], expr=Concat((one_kind, terminals[name].expr)))
     blocks = python.indentation
     assert blocks is not None
     return replace(
         python,
         terminals=terminals,
-        ignore=("SPACE",),
-        separators=("SPACE",),
         indentation=replace(blocks, step=style.columns),
     )
