@@ -69,6 +69,11 @@ CASES = {
     "two columns, blocks in blocks only": case(
         {"s": "t", "t": "A N | A N I t D"}, {"A": "a", "N": ONE_LINE}, (*TOKENS, "\n  a"), step=2
     ),
+    "what a line ends with tells how it may go on": case(
+        {"s": "t s | t", "t": "A N | A C N I s D"},
+        {"A": "a", "C": ":", "N": "(?<=:)\n *|(?<!:)\n[ \n]*"},
+        ("\n ", ":\n  a", "\n\n"),
+    ),
     "no newline at the end": case(RULES, {"A": "a", "N": LINES}, TOKENS, final_newline=True),
     "one line, none at the end": case(RULES, {"A": "a", "N": ONE_LINE}, TOKENS, final_newline=True),
     "a block must be there": case(

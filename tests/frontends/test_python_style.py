@@ -10,7 +10,6 @@ from io import StringIO
 
 import pytest
 from accepting import BYTES, accepts
-from shared_data import program_texts
 from test_python_names import undefined, walk
 
 import derivable as dv

@@ -84,7 +84,8 @@ bool Liveness::always_alive_after(const Landing& l, Regions::Set where) {
         if (const Bits* terminals = regions->safe_for(after, l.obligations); terminals && completion(*terminals).always()) return true;
     }
     // Safe pairs are for grammars without blanks; where there is a recurrent boundary they cost much and decide little.
-    return !spelling_.has_recurrent() && l.terminal != 0 && completion(spelling_.spellable()).always() && spelling_.safe(l.terminal, l.obligations);
+    return spelling_.recurrent(lexer_.text_start()) == Spelling::kNoRecurrent && l.terminal != 0 &&
+           completion(spelling_.spellable()).always() && spelling_.safe(l.terminal, l.obligations);
 }
 
 bool Liveness::always_alive(LexState s) {
@@ -145,8 +146,9 @@ std::unique_ptr<const Regions> Liveness::find_regions() {
 
 SafeRegions* Liveness::safe_regions() {
     if (looked_for_regions_) return safe_regions_.get();
+    const uint32_t main = spelling_.recurrent(lexer_.text_start());
     const bool may_help = lexer_.policy() == Policy::kLongest && newline_ == kEnd &&
-                          !(spelling_.has_recurrent() && completion(spelling_.unconditional(Spelling::kMainRecurrent)).always());
+                          (main == Spelling::kNoRecurrent || !completion(spelling_.unconditional(main)).always());
     if (may_help) {
         const Bits& terminals = spelling_.spellable();
         const size_t stuck = completion(terminals).num_stuck();
@@ -231,7 +233,8 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
     looked |= in_vain | possible.reach;
     if (!possible.value) return {Verdict::kDead, looked};
     // Safe pairs are for grammars without blanks, as in always_alive_after().
-    if (spelling_.has_recurrent() || recurrent != Spelling::kNoRecurrent || !completion(spelling_.spellable()).always())
+    const bool has_recurrent = spelling_.recurrent(lexer_.text_start()) != Spelling::kNoRecurrent;
+    if (has_recurrent || recurrent != Spelling::kNoRecurrent || !completion(spelling_.spellable()).always())
         return {Verdict::kUnknown, looked};
     // One lexeme further everything may be safe.
     const Answer<AcceptSet> accepts = stacks_.accepted(f);

@@ -86,8 +86,7 @@ class Spelling {
     LexState alone(Symbol terminal) { return lexer_.start({to_lexer_[terminal]}, lexer_.text_start()); }
     // How the next lexeme may end (or token be taken) if these terminals are acceptable.
     std::vector<Landing> next(const Bits& acceptable, Obligations obligations);
-    // How the lexeme in progress may end; sorted, those first from which the main recurrent boundary is reached. O(lexer states reachable from `s`).
-    // PERF: each other one is the beginning of a recurrent boundary, perhaps, and that takes 20 ms to find.
+    // How the lexeme in progress may end, sorted. O(lexer states reachable from `s`).
     const std::vector<Landing>& landings(LexState s);
     struct Span {
         const LexState* first = nullptr;
@@ -104,12 +103,10 @@ class Spelling {
     // The best recurrent boundary that can be reached after `obligations`; kNoRecurrent if no terminal at all is sure to be spelled.
     uint32_t recurrent(Obligations obligations) { return recurrent(obligations, 0); }
     static constexpr uint32_t kMainRecurrent = 0;
-    // The main one is behind the first blank of a text, or behind its first lexeme and a blank.
-    bool has_recurrent() {
-        if (recurrents_.empty()) recurrent(lexer_.text_start());
-        return !recurrents_.empty();
+    // The main one can be reached.
+    bool reaches_main(Obligations obligations) {
+        return recurrent(lexer_.text_start()) == kMainRecurrent && reaches(obligations, recurrents_[kMainRecurrent]);
     }
-    bool reaches_main(Obligations obligations) { return has_recurrent() && reaches(obligations, recurrents_[kMainRecurrent]); }
     const Bits& unconditional(uint32_t recurrent) const { return recurrents_[recurrent].unconditional; }
     const Bits& into_main(uint32_t recurrent) const { return recurrents_[recurrent].into_main; }
     // Whether a terminal may be the next to be spelled after `obligations`, with nothing to compete but ignored ones: false if it never can, true in

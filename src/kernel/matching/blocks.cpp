@@ -122,8 +122,10 @@ const Blocks::Rest& Blocks::rest_of_newline(LexState lex) {
             if (std::find(into.begin(), into.end(), next) == into.end()) into.push_back(next);
         }
     }
-    // PERF: behind others much more is owed, and it takes long to find that nothing follows: behind a line break in a string that goes on 20 ms.
-    std::stable_partition(rest.exits.begin(), rest.exits.end(), [&](const Lexer::Exit& e) { return liveness_.is_simple(e.obligations); });
+    // PERF: what is owed behind the others may be the beginning of a recurrent boundary of its own, and each takes some milliseconds to find: of 131
+    // masks of Python 1.1 ms on average, and 0.4 with the simple ones first.
+    std::stable_partition(rest.exits.begin(), rest.exits.end(),
+                          [&](const Lexer::Exit& e) { return liveness_.reaches_main(e.obligations); });
     return rests_.emplace(lex, std::move(rest)).first->second;
 }
 

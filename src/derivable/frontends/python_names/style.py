@@ -7,7 +7,7 @@ from typing import Literal
 
 from ...errors import GrammarError
 from ...expr import Concat
-from ...rules import Rules, Terminal
+from ...rules import Rules
 from ...support.arguments import instance, integer
 from ..regex import parse_regex
 
@@ -18,9 +18,12 @@ __all__ = ["PythonStyle", "style_text", "styled"]
 class PythonStyle:
     """One layout of Python: `Grammar.builtin("python", style=...)` has only texts in it.
 
-    - A block begins on a line of its own, `columns` further in than the line that opens it. There are no tabs, and
-      nothing stands behind the colon of a block.
-    - A statement begins on a line of its own, no backslash joins lines, and lines end with a line feed.
+    - A block begins on a line of its own, directly behind the colon, `columns` further in than the line that opens it.
+    - Each statement has a line of its own. At most two empty lines stand between two lines, and lines end with a line
+      feed.
+    - At most one blank stands between two lexemes, and two before a comment. There are no tabs.
+
+    Line breaks in brackets, comments (but behind the colon of a block) and joined lines are free.
 
     Attributes:
         columns: of a block, from 1 to 64.
@@ -40,7 +43,7 @@ class PythonStyle:
         >>> matcher = dv.compile(grammar, vocab).matcher()
         >>> matcher.advance_bytes(b"def f(a):")
         >>> bytes(matcher.forced_tokens())
-        b'\\n'
+        b'\\n  '
     """
 
     columns: int = 4
@@ -71,7 +74,7 @@ _COLON, _COLON_OF_NAMES = "%override _colon: COLON_OF_BLOCK\n", "%override block
 
 _DOCSTRINGS = r"""
 %override _body: _colon _NEWLINE _INDENT DOCSTRING _NEWLINE _statement* _DEDENT
-DOCSTRING.1: /QQQ(?:Q{0,2}[^Q\\\r\x00])+QQQ/
+DOCSTRING.1: /QQQ(?:Q{0,2}[^Q\\\r\f\x00])+QQQ/
 """
 
 
