@@ -4,12 +4,14 @@
 
 The programs are followed token by token as the tokenizer cuts them, under the built-in grammar and under one with names
 by kind, mandatory docstrings and an allow-list of the modules that these programs import; under both where both take
-the program.
+the program. With `--layout` it is `dv.PythonStyle`, without and with names that exist, and the programs are laid out by
+`ast.unparse` first.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import platform
 import re
@@ -45,8 +47,7 @@ def follow(constraint: dv.Constraint, ids: list[int]) -> tuple[int, list[float]]
         matcher.fill_bitmask(bitmask, row=0)
         seconds.append(perf_counter() - began)
         data = constraint.vocabulary.token_bytes(token_id) or b""
-        if not known:
-            known = sum(len(constraint.vocabulary.token_bytes(t) or b"") for t in matcher.forced_tokens())
+        known = known or len(matcher.forced_bytes())
         forced += min(known, len(data))
         known = max(0, known - len(data))
         try:
@@ -56,22 +57,44 @@ def follow(constraint: dv.Constraint, ids: list[int]) -> tuple[int, list[float]]
     return (forced, seconds) if matcher.is_accepting else None
 
 
+def laid_out_by_python(text: str) -> str | None:
+    try:
+        return f"{ast.unparse(ast.parse(text))}\n"
+    except SyntaxError:
+        return None
+
+
+def by_kinds(texts: list[str]) -> dict[str, dv.Grammar]:
+    """Names by kind, and the modules that these programs import."""
+    modules = sorted({name for text in texts for name in re.findall(r"^\s*(?:import|from) (\w+)", text, re.MULTILINE)})
+    style = STYLE.replace("{modules}", " | ".join(f'"{name}"' for name in modules))
+    return {"with the style": dv.Grammar.builtin("python", extend=style)}
+
+
+def in_one_layout() -> dict[str, dv.Grammar]:
+    """The layout of `ast.unparse`, which takes single quotation marks where it can."""
+    layout = dv.PythonStyle(quote=None)
+    return {
+        "in one layout": dv.Grammar.builtin("python", style=layout),
+        "with names": dv.Grammar.builtin("python", style=layout, names=dv.PythonNames()),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("programs", type=Path)
     parser.add_argument("--most", type=int, default=300, help="programs")
+    parser.add_argument("--layout", action="store_true", help="one layout")
     options = parser.parse_args()
     vocabulary = dv.Vocabulary.from_tokenizer_json(options.tokenizer)
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
     lines = options.programs.read_text(encoding="utf-8").splitlines()[: options.most]
     texts = [json.loads(line)["text"] for line in lines]
-    modules = sorted({name for text in texts for name in re.findall(r"^\s*(?:import|from) (\w+)", text, re.MULTILINE)})
-    style = STYLE.replace("{modules}", " | ".join(f'"{name}"' for name in modules))
-    constraints = {
-        "built in": dv.compile(dv.Grammar.builtin("python"), vocabulary),
-        "with the style": dv.compile(dv.Grammar.builtin("python", extend=style), vocabulary),
-    }
+    if options.layout:
+        texts = [laid_out for text in texts if (laid_out := laid_out_by_python(text))]
+    grammars = {"built in": dv.Grammar.builtin("python")} | (in_one_layout() if options.layout else by_kinds(texts))
+    constraints = {name: dv.compile(grammar, vocabulary) for name, grammar in grammars.items()}
     found = []
     for text in texts:
         ids = tokenizer.encode(text, add_special_tokens=False).ids
@@ -81,7 +104,7 @@ def main() -> None:
     print(f"`python {' '.join(sys.argv)}`, {date.today()}, {platform.machine()}, Python {platform.python_version()}\n")
     tokens, size = sum(n for n, _, _ in found), sum(size for _, size, _ in found)
     print(f"{len(found)} of {len(texts)} programs keep to the style: {tokens:,} tokens, {size:,} bytes.")
-    print(f"{len(modules)} modules may be imported.\n")
+    print()
     print("| grammar | forced bytes | mask, us: mean | p99 |\n|---|---|---|---|")
     for i, name in enumerate(constraints):
         forced = sum(each[i][0] for _, _, each in found)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .decoding.template import Template
     from .decoding.trace import Trace
     from .frontends.languages import Language
-    from .frontends.python_names.modules import PythonNames
+    from .frontends.python_names import PythonNames, PythonStyle
     from .mask_table import MaskTable, apply_mask_ids, fill_mask_ids
     from .speculator import Speculator
     from .values.partial import MISSING, Partial
@@ -87,6 +87,7 @@ __all__ = [
     "Names",
     "Partial",
     "PythonNames",
+    "PythonStyle",
     "RollbackError",
     "Speculator",
     "Stream",
@@ -116,7 +117,8 @@ _LATER = {
     "Compiler": "compiler",
     "Generation": "decoding.generate",
     "Language": "frontends.languages",
-    "PythonNames": "frontends.python_names.modules",
+    "PythonNames": "frontends.python_names",
+    "PythonStyle": "frontends.python_names",
     "MISSING": "values.partial",
     "MaskTable": "mask_table",
     "Partial": "values.partial",

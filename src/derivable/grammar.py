@@ -17,7 +17,7 @@ from .support.caches import remembered, text_of
 from .values.reader import Reader
 
 if TYPE_CHECKING:
-    from .frontends.python_names.modules import PythonNames
+    from .frontends.python_names import PythonNames, PythonStyle
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
@@ -355,6 +355,7 @@ class Grammar(Combining):
         columns_denied: Collection[str] | None = None,
         parameters: Collection[str] | None = None,
         names: PythonNames | None = None,
+        style: PythonStyle | None = None,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Grammar:
         """A grammar that comes with the library; `docs/library.md` describes each. Cost: 20 to 150 ms (Python), once.
@@ -369,7 +370,7 @@ class Grammar(Combining):
             verbs: what statements may do there: some of `select`, `insert`, `update`, `delete`; by default all.
             tables, columns_denied: tables that may be named (by default all); columns that may not, `"table.column"`.
             parameters: those that may stand: names, written `:name`, or numbers, written `$1`; by default any.
-            names, limits: for `"python"`, names that are there (`docs/python_names.md`); bounds on all text together.
+            names, style: for `"python"`: names that are there, and one layout (`docs/python_names.md`).
 
         Raises:
             GrammarError: there is none of that name or version; nothing may be named; or as for `from_lark`.
@@ -387,10 +388,10 @@ class Grammar(Combining):
             from .frontends.sql.grammar import sql_for
 
             return Grammar.of(sql_for(name, database, **role, extend=extend, limits=limits))
-        if names is not None:
+        if names is not None or style is not None:
             from .frontends.python_names.grammar import python_for
 
-            return Grammar.of(python_for(name, names, version, extend, limits))
+            return Grammar.of(python_for(name, names, style, version, extend, limits))
         if extend:
             return _remembered(
                 ("builtin", name, version, extend, limits), lambda: extended_grammar(name, version, extend, limits)

@@ -86,6 +86,7 @@ class Indentation:
         tab_stops: a tab goes to the next multiple of `tab`, and where counting it as one column would decide
             otherwise the text is refused (Python). Else a tab counts `tab` columns (Lark's `Indenter`).
         final_newline: the text may end where a newline lexeme could stand, without it (Python).
+        step: columns that a block is deeper than the line before it; by default any number.
 
     Example:
         >>> Indentation("_NL", "_INDENT", "_DEDENT", brackets=(("LPAR", "RPAR"),)).tab
@@ -99,10 +100,13 @@ class Indentation:
     tab: int = 8
     tab_stops: bool = True
     final_newline: bool = False
+    step: int | None = None
 
     def __post_init__(self) -> None:
         texts(newline=self.newline, indent=self.indent, dedent=self.dedent)
         integer("tab", self.tab)
+        if self.step is not None:
+            integer("step", self.step, 1, 1000)
         for pair in items("brackets", self.brackets, "pairs of names"):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise ArgumentError("brackets", "pairs of names", pair)

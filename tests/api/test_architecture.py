@@ -115,6 +115,7 @@ PUBLIC = [
     "Names",
     "Partial",
     "PythonNames",
+    "PythonStyle",
     "RollbackError",
     "Speculator",
     "Stream",

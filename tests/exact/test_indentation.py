@@ -36,9 +36,10 @@ def case(
     tab: int = 2,
     tab_stops: bool = True,
     final_newline: bool = False,
+    step: int | None = None,
 ) -> Case:
     """A grammar whose terminals `I` and `D` are brought by columns; `tokens` are added to the single bytes."""
-    layout = dv.Indentation("N", "I", "D", brackets, tab, tab_stops, final_newline)
+    layout = dv.Indentation("N", "I", "D", brackets, tab, tab_stops, final_newline, step)
     made = notation.grammar(rules, {**terminals, "I": "x", "D": "x"}, ignore=ignore, lexing="longest")
     nothing = {"I": Terminal(NOTHING), "D": Terminal(NOTHING)}
     grammar = replace(made, terminals={**made.terminals, **nothing}, indentation=layout)
@@ -62,6 +63,16 @@ CASES = {
         ignore=("C",),
         depth=2,
         slack=2,
+    ),
+    "two columns": case(RULES, {"A": "a", "N": LINES}, TOKENS, step=2),
+    "two columns, one line": case(RULES, {"A": "a", "N": ONE_LINE}, (*TOKENS, "\n  ", "\n   a"), step=2),
+    "two columns, blocks in blocks only": case(
+        {"s": "t", "t": "A N | A N I t D"}, {"A": "a", "N": ONE_LINE}, (*TOKENS, "\n  a"), step=2
+    ),
+    "what a line ends with tells how it may go on": case(
+        {"s": "t s | t", "t": "A N | A C N I s D"},
+        {"A": "a", "C": ":", "N": "(?<=:)\n *|(?<!:)\n[ \n]*"},
+        ("\n ", ":\n  a", "\n\n"),
     ),
     "no newline at the end": case(RULES, {"A": "a", "N": LINES}, TOKENS, final_newline=True),
     "one line, none at the end": case(RULES, {"A": "a", "N": ONE_LINE}, TOKENS, final_newline=True),

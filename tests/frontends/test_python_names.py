@@ -299,7 +299,7 @@ def test_masks_are_what_each_token_is(seed: int) -> None:
 def test_wrong_names_teach() -> None:
     with pytest.raises(dv.GrammarError, match="cannot be imported"):
         dv.PythonNames(imports=["no_such_module_at_all"])
-    with pytest.raises(dv.GrammarError, match="goes with"):
+    with pytest.raises(dv.GrammarError, match="go with"):
         dv.Grammar.builtin("java", names=dv.PythonNames())
     with pytest.raises(dv.GrammarError, match=r"3\.11"):
         dv.Grammar.builtin("python", names=dv.PythonNames(), version="3.11")

@@ -91,6 +91,8 @@ def _compare(
 ) -> tuple[tuple[tuple[int, int], ...], list[str]] | None:
     """The open blocks at a column, and the terminals that it brings. `None` if it goes with no level."""
     if column[0] > levels[-1][0]:
+        if layout.step is not None and column[0] != levels[-1][0] + layout.step:
+            return None
         return None if column[1] <= levels[-1][1] else ((*levels, column), [layout.indent])
     kept = tuple(level for level in levels if level[0] <= column[0])
     return (kept, [layout.dedent] * (len(levels) - len(kept))) if kept[-1] == column else None

@@ -23,8 +23,8 @@ _T = TypeVar("_T")
 
 __all__ = ["LoweredIndentation", "indentation_terminals", "lower_indentation", "matches_blank_lines"]
 
-LoweredIndentation = tuple[int, int, int, list[int], list[int], int, bool, bool]
-"""newline, indent, dedent, opening, closing, tab, tab_stops, final_newline."""
+LoweredIndentation = tuple[int, int, int, list[int], list[int], int, bool, bool, int]
+"""newline, indent, dedent, opening, closing, tab, tab_stops, final_newline, step (0: any)."""
 
 
 def matches_blank_lines(newline: Recognizer) -> bool:
@@ -125,6 +125,7 @@ def lower_indentation(
         indentation.tab,
         indentation.tab_stops,
         indentation.final_newline,
+        indentation.step or 0,
     )
     if not matches_blank_lines(dfas[newline - 1]):
         raise _refused(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Plan", "Values", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 22
+VERSION = 23
 _PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
@@ -222,7 +222,7 @@ _SHAPE: dict[str, Any] = {
     "nonterminal_names": [str],
     "productions": [_SYMBOL],
     "start_symbol": _SYMBOL,
-    "indentation": _or_none((_COUNT, _COUNT, _COUNT, [_COUNT], [_COUNT], range(1, 1001), bool, bool)),
+    "indentation": _or_none((_COUNT, _COUNT, _COUNT, [_COUNT], [_COUNT], range(1, 1001), bool, bool, range(1001))),
     "distinct": [_COUNT],
     "max_tokens": [(_COUNT, range(1, 1 << 32))],
     "temperatures": [(_COUNT, _check_temperature)],

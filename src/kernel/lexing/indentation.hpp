@@ -6,6 +6,7 @@
 // What a piece of text does to a indentation, whichever that is, is an *effect*: the spanner sorts tokens by it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,7 @@ struct IndentationSpec {
     uint32_t tab = 8;
     bool stops = true;           // a tab goes to the next multiple of `tab`, and must not decide anything; else it counts `tab` columns
     bool final_newline = false;  // the end of the text may stand for a newline lexeme
+    uint32_t step = 0;           // columns that a block is deeper; 0: any number
 };
 
 class Indentations {
@@ -65,7 +67,8 @@ class Indentations {
     // So deep that more blanks make no difference.
     bool is_deepest(Id id) const {
         const Indentation& l = indentations_[id];
-        return l.column > levels_[l.level].column + spec.tab && l.alternate > levels_[l.level].alternate + spec.tab;
+        const uint32_t most = std::max(spec.tab, spec.step);
+        return l.column > levels_[l.level].column + most && l.alternate > levels_[l.level].alternate + most;
     }
 
     using Effect = uint32_t;

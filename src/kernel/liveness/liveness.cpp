@@ -232,7 +232,10 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
     const Answer<bool> possible = completion(spelling_.possible(obligations)).completes(f);
     looked |= in_vain | possible.reach;
     if (!possible.value) return {Verdict::kDead, looked};
-    if (recurrent != Spelling::kNoRecurrent || !completion(spelling_.spellable()).always()) return {Verdict::kUnknown, looked};
+    // Safe pairs are for grammars without blanks, as in always_alive_after().
+    const bool has_recurrent = spelling_.recurrent(lexer_.text_start()) != Spelling::kNoRecurrent;
+    if (has_recurrent || recurrent != Spelling::kNoRecurrent || !completion(spelling_.spellable()).always())
+        return {Verdict::kUnknown, looked};
     // One lexeme further everything may be safe.
     const Answer<AcceptSet> accepts = stacks_.accepted(f);
     looked |= accepts.reach;

@@ -50,6 +50,8 @@ class Liveness {
     Answer<bool> alive(LexState s, Frontier f, uint32_t depth);
     // The same between two lexemes, under these obligations.
     Answer<bool> alive_after(Obligations obligations, Frontier f, uint32_t depth);
+    // As Spelling::reaches_main().
+    bool reaches_main(Obligations obligations) { return spelling_.reaches_main(obligations); }
     // As Spelling::archive(), with the states whose lexemes can always be completed.
     void archive(Archive& a);
     void set_indentation(const IndentationSpec& indentation);

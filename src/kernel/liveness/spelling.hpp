@@ -103,6 +103,10 @@ class Spelling {
     // The best recurrent boundary that can be reached after `obligations`; kNoRecurrent if no terminal at all is sure to be spelled.
     uint32_t recurrent(Obligations obligations) { return recurrent(obligations, 0); }
     static constexpr uint32_t kMainRecurrent = 0;
+    // The main one can be reached.
+    bool reaches_main(Obligations obligations) {
+        return recurrent(lexer_.text_start()) == kMainRecurrent && reaches(obligations, recurrents_[kMainRecurrent]);
+    }
     const Bits& unconditional(uint32_t recurrent) const { return recurrents_[recurrent].unconditional; }
     const Bits& into_main(uint32_t recurrent) const { return recurrents_[recurrent].into_main; }
     // Whether a terminal may be the next to be spelled after `obligations`, with nothing to compete but ignored ones: false if it never can, true in
@@ -162,6 +166,7 @@ class Spelling {
     bool spell_alone(Symbol t, Obligations obligations, End end);
     LexState everything(Obligations obligations);  // all terminals compete
     const Bits& wanted();                          // terminals that the rules use
+    bool only_newline_follows(Symbol t);
     std::vector<Obligations> through_ignored(Obligations obligations, size_t at_most);
     uint32_t recurrent(Obligations obligations, uint32_t depth);
     bool reaches(Obligations obligations, Recurrent& recurrent);

@@ -122,6 +122,10 @@ const Blocks::Rest& Blocks::rest_of_newline(LexState lex) {
             if (std::find(into.begin(), into.end(), next) == into.end()) into.push_back(next);
         }
     }
+    // PERF: what is owed behind the others may be the beginning of a recurrent boundary of its own, and each takes some milliseconds to find: of 131
+    // masks of Python 1.1 ms on average, and 0.4 with the simple ones first.
+    std::stable_partition(rest.exits.begin(), rest.exits.end(),
+                          [&](const Lexer::Exit& e) { return liveness_.reaches_main(e.obligations); });
     return rests_.emplace(lex, std::move(rest)).first->second;
 }
 
@@ -185,7 +189,7 @@ class Blocks::NewlineSearch {
                 go_on(symbol, e.obligations, indentations_.intern({level, 0, 1, l.column + more, l.alternate + more}));
                 reach_ = before.beside() | Reach{reach_.hops};
             };
-            go_on_at(indentations_.level(level), 1);
+            go_on_at(indentations_.level(level), std::max(indentations_.spec.step, 1u));
             go_on_at(indentations_.level(level), 0);
             if (!found_) reach_.blocks = true;
             for (uint32_t l = level; l && !found_;) go_on_at(indentations_.level(l = indentations_.level(l).outer), 0);
@@ -249,10 +253,14 @@ Answer<bool> Blocks::alive_in_newline(LexState lex, Frontier f, Environment envi
 }
 
 bool Blocks::newline_goes_on(TerminalId newline) {
-    LexState start = lexer_.start({newline}, lexer_.text_start());
-    if (start == kNoState) return false;
-    std::vector<LexState> all{lexer_.members(start)};
-    std::unordered_map<LexState, char> seen{{all[0], 1}};
+    std::vector<LexState> all;
+    std::unordered_map<LexState, char> seen;
+    // What stands before a lexeme may tell which it can be.
+    constexpr size_t kMaxPasts = 64;
+    for (Obligations past : lexer_.all_pasts(kMaxPasts))
+        if (const LexState start = lexer_.start({newline}, past); start != kNoState && seen.try_emplace(lexer_.members(start), 1).second)
+            all.push_back(lexer_.members(start));
+    if (all.empty()) return false;
     std::vector<std::pair<LexState, LexState>> steps;  // by any byte but the line feed
     std::unordered_map<LexState, char> goes_on;        // a line feed is possible from here, and then any number of blanks
     for (size_t i = 0; i < all.size(); i++)

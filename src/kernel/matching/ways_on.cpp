@@ -143,10 +143,10 @@ void WaysOn::add_texts(Boundary& b, Symbol symbol, size_t most, bool separated) 
 // What each column brings is known behind it.
 void WaysOn::list_newlines(Boundary& b) {
     const Indentations& indentations = engine_.environments.indentations;
-    constexpr uint32_t kDeeper = 4;  // columns
+    const uint32_t deeper = indentations.spec.step ? indentations.spec.step : 4;  // columns
     uint32_t level = indentations[b.environment].level;
     const uint32_t column = indentations.level(level).column;
-    std::vector<uint32_t> columns{column, column + kDeeper};
+    std::vector<uint32_t> columns{column, column + deeper};
     while (level) columns.push_back(indentations.level(level = indentations.level(level).outer).column);
     for (uint32_t c : columns) b.options.push_back({indentations.spec.newline, WitnessText::units_of("\n" + std::string(c, ' '))});
 }

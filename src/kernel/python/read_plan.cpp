@@ -107,17 +107,17 @@ std::vector<TokenReference> read_references(nb::handle references, size_t num_te
 }
 
 IndentationSpec read_indentation(nb::handle lowered, size_t num_terminals, bool scannerless) {
-    using Saved = std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool>;
+    using Saved = std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool, uint32_t>;
     const auto saved = part<std::optional<Saved>>(lowered, "indentation");
     if (!saved) return {};
-    const auto& [newline, indent, dedent, open, close, tab, stops, final_newline] = *saved;
+    const auto& [newline, indent, dedent, open, close, tab, stops, final_newline, step] = *saved;
     std::vector<uint32_t> all{newline, indent, dedent};
     all.insert(all.end(), open.begin(), open.end());
     all.insert(all.end(), close.begin(), close.end());
     if (std::any_of(all.begin(), all.end(), [&](uint32_t symbol) { return symbol == 0 || symbol > num_terminals; }))
         refuse("the indentation names a terminal that does not exist");
     if (tab == 0 || scannerless) refuse("indentation needs tabs of some width and a lexer");
-    return {newline, indent, dedent, open, close, tab, stops, final_newline};
+    return {newline, indent, dedent, open, close, tab, stops, final_newline, step};
 }
 
 // Terminals are the numbers from 1 up, nonterminals those from -1 down.

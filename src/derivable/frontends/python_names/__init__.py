@@ -1,1 +1,6 @@
-"""Python whose names exist: `Grammar.builtin("python", names=...)`."""
+"""Python whose names exist, and in one layout: `Grammar.builtin("python", names=..., style=...)`."""
+
+from .modules import PythonNames
+from .style import PythonStyle
+
+__all__ = ["PythonNames", "PythonStyle"]
