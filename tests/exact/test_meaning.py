@@ -157,7 +157,13 @@ class Comparison:
         raise AssertionError(("nothing completes", text))
 
 
-@pytest.mark.parametrize("seed", [*range(FEW), *(pytest.param(i, marks=pytest.mark.slow) for i in range(FEW, MANY))])
+MORE = (2753, 2811, 2954)
+"""Any text but some, of terminals in which these are all that have a beginning."""
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(FEW), *MORE, *(pytest.param(i, marks=pytest.mark.slow) for i in range(FEW, MANY) if i not in MORE)]
+)
 def test_masks_are_those_of_the_definition(seed: int) -> None:
     rng = random.Random(seed)
     made = grammar(rng)

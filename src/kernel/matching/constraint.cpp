@@ -48,6 +48,8 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
             if (slot.symbol != slot.base) others.push_back(slot.symbol);
         liveness_.set_alike(others);
     }
+    slots_.set_possible(
+        [this](Symbol slot, const NameSetRef& names) { return possible_names_.of(access_.lexer(), terminals_.to_lexer(slot), names); });
     runs_.bounds().prepare();
     if (environments_.tallies.active()) prepare_tallies();
     if (environments_.indentations.active()) {

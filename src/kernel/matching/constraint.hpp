@@ -25,6 +25,7 @@
 #include "matching/lexemes.hpp"
 #include "matching/masks.hpp"
 #include "matching/operation.hpp"
+#include "matching/possible_names.hpp"
 #include "matching/runs.hpp"
 #include "matching/stepper.hpp"
 #include "matching/terminals.hpp"
@@ -130,6 +131,7 @@ class Constraint : private SortFreed {
     Slots slots_;
     Access access_;
     Terminals terminals_;
+    PossibleNames possible_names_;
     Liveness liveness_;
     const Engine engine_;
     Lexemes lexemes_;

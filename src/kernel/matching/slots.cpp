@@ -118,7 +118,7 @@ Slots::Place Slots::names_of(Meaning::State state, Symbol slot) {
     const uint64_t key = pack(state, slot);
     if (const Place* known = begun_.find(key)) return *known;
     work(kCall), num_known_ += kAnswer;
-    NameSetRef names = meaning_->names(state, slot);
+    NameSetRef names = possible_(slot, meaning_->names(state, slot));
     const Place place = names ? root(slot, std::move(names)) : kNone;
     return begun_[key] = place;
 }

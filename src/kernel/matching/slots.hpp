@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,6 +97,8 @@ class Slots {
     }
 
     bool active() const { return meaning_ != nullptr; }
+    // What of some names may stand in a slot; null: none.
+    void set_possible(std::function<NameSetRef(Symbol, const NameSetRef&)> possible) { possible_ = std::move(possible); }
     const std::vector<Symbol>& symbols() const { return symbols_; }
     Meaning::State start() { return active() ? meaning_->start() : Meaning::kNone; }
     // Before a lexeme of a slot. kNone: there are no names.
@@ -204,6 +207,7 @@ class Slots {
     Meaning::State read_now(Meaning::State state, Place name);
 
     const std::shared_ptr<Meaning> meaning_;
+    std::function<NameSetRef(Symbol, const NameSetRef&)> possible_;
     std::vector<Symbol> symbols_;
     std::array<Place, 3> layout_{};  // kNone: no slot
     std::vector<At> places_{1};
