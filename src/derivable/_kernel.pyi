@@ -356,6 +356,11 @@ class Matcher:
         symbols]).
         """
 
+    def names_here(self, most: int) -> list[tuple[int, bytes, list[bytes]]]:
+        """Names of a meaning that may stand here, or go on with one in progress: (slot, bytes of it so far, rests of
+        `most` names).
+        """
+
     @property
     def is_accepting(self) -> bool:
         """The text so far is a member of the language: end of sequence is allowed."""

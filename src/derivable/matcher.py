@@ -5,15 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from . import _kernel
 from .errors import ArgumentError, LimitError, TokenRejectedError
+from .explanation import Explanation, explanation
 from .support.arguments import LARGEST, instance, integer, items
-from .support.shown import some_bytes, some_of
 from .values.reader import JSON, Reader
 from .warm.prefetch import prefetcher
 from .warm.state import unwrapped, wrapped
@@ -34,33 +33,6 @@ __all__ = ["CompiledGrammar", "Explanation", "Matcher"]
 
 _MOST_FORCED = 4096
 """Tokens after which `forced_tokens` stops looking: a grammar may force for ever."""
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why a token is allowed or not.
-
-    Attributes:
-        token_id, token_bytes: the token (`None`: a special token).
-        allowed: the verdict.
-        accepted_bytes: how much of the token fits before the first byte that cannot follow.
-        lexeme: terminals that a lexeme in progress may belong to, before the token.
-        expected: terminals that may come next: behind the lexeme in progress if it may end (none if it may not).
-        expected_bytes: bytes that could stand where the token fails.
-        reason: the above in one sentence.
-    """
-
-    token_id: int
-    token_bytes: bytes | None
-    allowed: bool
-    accepted_bytes: bytes
-    lexeme: tuple[str, ...]
-    expected: tuple[str, ...]
-    expected_bytes: bytes
-    reason: str
-
-    def __str__(self) -> str:
-        return self.reason
 
 
 class CompiledGrammar(ABC):
@@ -441,54 +413,9 @@ class Matcher(_kernel.Matcher):
             token 1 b'1a' fails at byte 1: after b'1' only b'0123456789' can follow; expected: [0-9]+
         """
         allowed = self.allows(token_id)
-        vocabulary = self.constraint.vocabulary
-        data = None if token_id in vocabulary.eos_ids else vocabulary.token_bytes(token_id)
-        names = ["end of text", *self.constraint._lowered.terminal_names]
-        lexeme: dict[str, None] = {}
-        expected: dict[str, None] = {}
-        for members, accepts in self.parses():
-            lexeme.update((names[t], None) for t, _ in members)
-            expected.update((names[t], None) for t in accepts)
-        probe = self.fork()
-        fits = 0
-        for byte in data or b"":
-            try:
-                probe.advance_bytes(bytes([byte]))
-            except TokenRejectedError:
-                break
-            fits += 1
-        following = probe.next_bytes()
-        special = next((name for name, i in vocabulary.special_ids.items() if i == token_id), None)
-        if not allowed and super().allows(token_id):
-            reason = f"token {token_id} {data!r} is not how the tokenizer would go on here (canonical=True)"
-        elif allowed:
-            reason = f"token {token_id} {special if data is None and special else repr(data)} is allowed"
-        elif data is None:
-            what = "end of sequence" if token_id in vocabulary.eos_ids else "a special token"
-            reason = (
-                f"token {token_id} is {what}, and the text so far is not complete"
-                if token_id in vocabulary.eos_ids
-                else f"token {token_id} {special or ''} is {what}, which the grammar does not name here"
-            )
-        else:
-            reason = (
-                f"token {token_id} {data!r} fails at byte {fits}: "
-                f"after {data[:fits]!r} only {some_bytes(following)} can follow"
-            )
-        if lexeme:
-            reason += f"; in progress: {some_of(lexeme)}"
-        if expected or not lexeme:
-            reason += f"; {'then' if lexeme else 'expected'}: {some_of(expected)}"
-        return Explanation(
-            token_id,
-            data,
-            allowed,
-            (data or b"")[:fits],
-            tuple(lexeme),
-            tuple(expected),
-            following if not allowed else b"",
-            reason,
-        )
+        names = self.constraint._lowered.terminal_names
+        by_grammar = allowed or super().allows(token_id)
+        return explanation(self, token_id, self.constraint.vocabulary, names, allowed=allowed, by_grammar=by_grammar)
 
     def __repr__(self) -> str:
         try:

@@ -41,6 +41,7 @@ RANKS = {
     "references": 12,
     "index": 12,
     "warm": 12,
+    "explanation": 12,
     "matcher": 13,
     "trees": 13,
     "matchers": 14,

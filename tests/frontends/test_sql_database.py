@@ -451,3 +451,25 @@ def test_the_meaning_says_what_it_knows() -> None:
     assert repr(dv.Grammar.builtin("sql", database=tables).meaning) == (
         "SqlMeaning(t0: x, y; t1: x, y; t2: x, y; t3: x, y; ...)"
     )
+
+
+def test_an_explanation_has_the_names_that_there_are() -> None:
+    vocab = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b" nothing", b"nor", None], eos=[258])
+    grammar = dv.Grammar.builtin("sql", database={"users": ["id", "name"]})
+    matcher = dv.compile(grammar, vocab).matcher()
+    matcher.advance_bytes(b"SELECT users.")
+    found = matcher.explain(257)
+    assert found.names["qualified_column"][:2] == ("id", "name") and "column: id, name" in found.reason
+    assert matcher.explain(ord("n")).names == {}  # it is allowed
+    matcher.advance_bytes(b"name FROM")
+    # In a token that begins before the name, and behind the beginning of a name.
+    assert matcher.explain(256).names["table"][0] == "users"
+    matcher.advance_bytes(b" us")
+    assert matcher.explain(257).names["table"] == ("users",)
+
+
+def test_an_explanation_has_no_names_where_any_may_stand() -> None:
+    matcher = sql({"users": ["id"]}).matcher()
+    matcher.advance_bytes(b"SELECT id FROM users AS u")
+    assert not matcher.explain(0).names.get("alias")
+    assert dv.compile(dv.Grammar.builtin("sql"), BYTES).matcher().explain(0).names == {}

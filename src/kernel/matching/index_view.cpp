@@ -190,4 +190,30 @@ std::vector<Explanation> explain(Constraint& c, const Parses& parses) {
     return out;
 }
 
+std::vector<NamesHere> names_here(Constraint& constraint, const Parses& parses, size_t most) {
+    Slots& slots = constraint.slots();
+    std::vector<NamesHere> out;
+    auto add = [&](Slots::Place place) {
+        if (place != Slots::kNone) out.push_back({slots.symbol(place), slots.text(place), slots.rests(place, most)});
+    };
+    auto add_begun = [&](Frontier f, Meaning::State meaning) {
+        const AcceptSet accepts = constraint.stacks().accepts(f);
+        for (Symbol slot : slots.symbols())
+            if (constraint.stacks().contains(accepts, slot)) add(slots.begin(meaning, slot));
+    };
+    for (const Parse& t : parses) {
+        if (t.slot != Slots::kNone) {
+            add(t.slot);
+            constraint.lexemes().each_end_of_name(
+                t, false, [&](Frontier f, Environment, Meaning::State meaning, Obligations) { add_begun(f, meaning); });
+        } else {
+            constraint.lexemes().stops(t, [&](Frontier f, AcceptSet, Environment) -> Answer<bool> {
+                add_begun(f, t.meaning);
+                return {false, {}};
+            });
+        }
+    }
+    return out;
+}
+
 }  // namespace derivable

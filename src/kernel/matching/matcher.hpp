@@ -56,6 +56,7 @@ class Matcher {
     std::string forced_bytes(size_t max_length);
     std::array<uint64_t, 4> next_bytes();
     std::vector<Explanation> explain();
+    std::vector<NamesHere> names_here(size_t most);
     std::vector<SpanView> unfold(uint64_t most);  // TooAmbiguous
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
     std::string situation(int64_t hops);

@@ -308,7 +308,25 @@ void bind_insight(nb::class_<Matcher>& matcher) {
                 for (auto& t : parses) out.append(nb::make_tuple(nb::cast(t.lexeme), nb::cast(t.accepts)));
                 return out;
             },
-            "Per parse: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal symbols]).");
+            "Per parse: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal symbols]).")
+        .def(
+            "names_here",
+            [](Matcher& self, nb::handle most) {
+                std::vector<NamesHere> found;
+                {
+                    Call call;
+                    found = self.names_here(size_t(number("most", most)));
+                }
+                nb::list out;
+                for (const NamesHere& names : found) {
+                    nb::list rests;
+                    for (const std::string& rest : names.rests) rests.append(nb::bytes(rest.data(), rest.size()));
+                    out.append(nb::make_tuple(names.slot, nb::bytes(names.begun.data(), names.begun.size()), rests));
+                }
+                return out;
+            },
+            nb::arg("most").none(),
+            "Names of a meaning that may stand here, or go on with one in progress: (slot, bytes of it so far, rests of `most` names).");
 }
 
 }  // namespace
