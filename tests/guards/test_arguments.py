@@ -44,6 +44,7 @@ MATCHER_CALLS: dict[str, Callable[[dv.Matcher, Any], object]] = {
     "fill_bitmask-row-by-name": lambda m, x: m.fill_bitmask(bitmask=dv.allocate_bitmask(1, 4), row=x),
     "forced_bytes": lambda m, x: m.forced_bytes(x),
     "situation": lambda m, x: m.situation(x),
+    "names_here": lambda m, x: m.names_here(x),
     "context": lambda m, x: m.context(x),
 }
 

@@ -29,6 +29,7 @@ const Bits& Spelling::wanted() {
 }
 
 bool Spelling::only_newline_follows(Symbol t) {
+    if (newline_ == kEnd) return false;
     const Bits& follow = adjacency_.follow(t);
     for (Symbol s = 0; s < ignored_.size(); s++)
         if (follow.has(s) != (s == newline_)) return false;
@@ -192,6 +193,19 @@ bool Spelling::can_settle(Obligations obligations) {
     return false;
 }
 
+// Behind a terminal a line must end, and they lead back together: there is no text with one and not the other.
+template <class Returns>
+bool Spelling::leads_back_with_newline(Symbol t, Obligations at, Returns returns) {
+    std::vector<Obligations> behind;
+    walk(everything(at), only(t), [&](Landing l) {
+        if (l.terminal == t) behind.push_back(l.obligations);
+        return behind.size() >= kMaxCandidates;
+    });
+    return std::any_of(behind.begin(), behind.end(), [&](Obligations o) {
+        return walk(everything(o), only(newline_), [&](Landing l) { return l.terminal == newline_ && returns(l.obligations); });
+    });
+}
+
 Bits Spelling::unconditional_at(Recurrent& recurrent, uint32_t depth) {
     Bits unconditional(ignored_.size());
     const Obligations at = recurrent.obligations;
@@ -243,19 +257,9 @@ Bits Spelling::unconditional_at(Recurrent& recurrent, uint32_t depth) {
                 all = all && walk(start(*company, at), only(t), [&](Landing l) { return l.terminal == t && returns(l.obligations); });
             if (all) unconditional.add(t);
         }
-    // A terminal behind which a line must end leads back with the line break. There is no text with one and not the other.
-    for (Symbol t = 1; t < ignored_.size(); t++) {
-        if (newline_ == kEnd || unconditional.has(t) || !wanted().has(t) || !only_newline_follows(t)) continue;
-        std::vector<Obligations> behind;
-        walk(everything(at), only(t), [&](Landing l) {
-            if (l.terminal == t) behind.push_back(l.obligations);
-            return behind.size() >= kMaxCandidates;
-        });
-        const bool leads_back = std::any_of(behind.begin(), behind.end(), [&](Obligations o) {
-            return walk(everything(o), only(newline_), [&](Landing l) { return l.terminal == newline_ && returns(l.obligations); });
-        });
-        if (leads_back) unconditional.add(t);
-    }
+    for (Symbol t = 1; t < ignored_.size(); t++)
+        if (wanted().has(t) && !unconditional.has(t) && only_newline_follows(t) && leads_back_with_newline(t, at, returns))
+            unconditional.add(t);
     if (by_main) unconditional.keep(recurrents_[kMainRecurrent].unconditional);
     if (main || depth >= kMaxRecurrentDepth) return unconditional;
     // Terminals that lead away for good, but to another recurrent boundary that is no worse.

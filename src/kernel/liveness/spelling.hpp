@@ -167,6 +167,8 @@ class Spelling {
     LexState everything(Obligations obligations);  // all terminals compete
     const Bits& wanted();                          // terminals that the rules use
     bool only_newline_follows(Symbol t);
+    template <class Returns>
+    bool leads_back_with_newline(Symbol t, Obligations at, Returns returns);
     std::vector<Obligations> through_ignored(Obligations obligations, size_t at_most);
     uint32_t recurrent(Obligations obligations, uint32_t depth);
     bool reaches(Obligations obligations, Recurrent& recurrent);
