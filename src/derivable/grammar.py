@@ -35,16 +35,17 @@ class Grammar(Combining):
     def from_regex(pattern: str, *, flags: int = 0, limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """Text that matches a regular expression in Python's syntax from beginning to end.
 
-        What a group `(?P<name>...)` matched is captured (`Constraint.captures`), unless there is look-around.
+        What a group `(?P<name>...)` matched is captured (`Constraint.captures`), unless there is look-around, or a
+        reference back to a group. Such references are a meaning of the grammar (docs/names.md).
 
         Args:
-            pattern: as `re.compile` takes it; back references and conditionals are refused.
+            pattern: as `re.compile` takes it; conditionals are refused.
             flags: `re` flags (`re.I | re.S ...`).
             limits: bounds on its size and nesting.
 
         Raises:
             GrammarSyntaxError: the pattern cannot be parsed (caret at the place).
-            UnsupportedFeatureError: it is not regular.
+            UnsupportedFeatureError: it is not regular, nor are its references exact.
             LimitError: it is longer or deeper than `limits` allows.
 
         Example:

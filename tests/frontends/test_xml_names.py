@@ -87,11 +87,43 @@ def test_an_end_tag_is_forced() -> None:
     assert [vocab.token_bytes(token) for token in matcher.forced_tokens()][:2] == [b"li", b"st"]
 
 
+FEW = r"""
+%override _NAME_START: /[ab]/
+%override _NAME_CHARACTER: /[ab]/
+%override _misc: SPACE?
+%override SPACE: " "
+%override EQUALS: "="
+%override VALUE: "''"
+%override TEXT: "c"
+%override _content: TEXT? (element TEXT?)*
+"""
+"""Texts that are hardly anything but tags, so that names meet again."""
+
+
 def test_no_beginning_is_a_dead_end() -> None:
-    # Of letters most walks would be one long name.
-    few = "%override _NAME_START: /[ab]/\n%override _NAME_CHARACTER: /[ab]/\n%override _misc: SPACE?\n"
-    few += '%override VALUE: "\'\'"\n%override TEXT: "c"\n%override _content: TEXT? (element TEXT?)*\n'
-    assert check_meaning(grammar(few), walks=100, longest=60) == []
+    assert check_meaning(grammar(FEW), walks=100, longest=60) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tokens_may_hold_several_tags_and_end_within_names(seed: int) -> None:
+    rng = random.Random(seed)
+    names = ["a", "b", "ab", "ba", "aab", "abb"]
+    for _ in range(25):
+        words = {bytes([byte]) for byte in b"<>/ab='c "}
+        while len(words) < 40:
+            x, y = rng.choice(names), rng.choice(names)
+            texts = [f"<{x}></{x}><{y}/>", f"<{x}><{y}></{y}></{x}>", f"<{x} {y}='' {x}=''></{x}>", f"<{x}></{y}>"]
+            text = rng.choice(texts).encode()
+            begin, end = sorted(rng.sample(range(len(text) + 1), 2))
+            words.add(text[begin:end])
+        tokens = sorted(words)
+        matcher = dv.compile(grammar(FEW), dv.Vocabulary.from_bytes([*tokens, None], eos=[len(tokens)])).matcher()
+        for _ in range(25):
+            allowed = matcher.allowed_tokens().tolist()
+            assert allowed == [token for token in range(len(tokens) + 1) if matcher.allows(token)]
+            if matcher.is_finished:
+                break
+            matcher.advance(rng.choice(allowed))
 
 
 def test_a_state_travels() -> None:

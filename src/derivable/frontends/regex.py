@@ -53,7 +53,8 @@ _UNSUPPORTED = {  # node: (feature, regular expression that finds its place, wha
     "GROUPREF": (
         "backreference",
         r"\(\?P=|\\[1-9]",
-        "What a group has matched is not known further on. Write an alternative for each text that may come twice, "
+        "What a group has matched is known further on in Grammar.from_regex only, and elsewhere by a meaning "
+        "(docs/names.md). Write an alternative for each text that may come twice, "
         "such as the tag of a heredoc (`<<EOF\\n...\\nEOF|<<SQL\\n...\\nSQL`), or take a form without a tag, such as "
         "a quoted string.",
     ),
