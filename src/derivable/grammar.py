@@ -410,6 +410,7 @@ class Grammar(Combining):
         relax: Sequence[str] = (),
         profile: Literal["spec", "practical"] = "practical",
         contents: Mapping[str, Rules | str] | Literal["builtin"] | None = None,
+        references: bool = False,
     ) -> Grammar:
         """The JSON texts of the values that a JSON Schema describes, as they are written. `docs/json_schema.md` has the
         details.
@@ -437,6 +438,7 @@ class Grammar(Combining):
             contents: what strings hold whose schema has a `contentMediaType`: grammars (or names of built-in ones) by
                 media type, or `"builtin"`: all that are built in, and JSON (`contentSchema`). Without it these keywords
                 are annotations.
+            references: `x-refers-to` and `x-unique-by`, which no standard has, are enforced: `docs/json_schema.md`.
 
         Cost: about 15 µs a property.
 
@@ -467,7 +469,8 @@ class Grammar(Combining):
         instance("draft", draft, str | None, "the name of a draft, or None")
         options: dict[str, Any] = {"draft": draft, "whitespace": whitespace, "separators": separators}
         options |= {"key_order": key_order, "formats": formats, "relax": tuple(relax), "profile": profile}
-        options["contents"] = _contents(contents)
+        instance("references", references, bool, "True or False")
+        options |= {"contents": _contents(contents), "references": references}
 
         def make() -> Rules:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
