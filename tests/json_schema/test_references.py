@@ -248,6 +248,7 @@ ID = (*NODES, "items", "properties", "id")
         (changed(*NODES, x_unique_by="name"), "no key"),
         (changed(*ID, maxLength=None), "any length"),
         (changed(*ID, pattern="^[a-z]*$"), "empty string"),
+        (changed(*ID, pattern="^.+$", maxLength=2_000), "states"),
         (changed(*ID, type=["string", "null"]), "only strings"),
         (changed("$defs", "node", pattern="^x"), "where it is written"),
         (changed("properties", "root", anyOf=[{"x-refers-to": "/nodes/*/id"}]), "do not lead"),

@@ -32,6 +32,7 @@ Path = tuple[str, ...]
 
 _REFERS, _UNIQUE = "x-refers-to", "x-unique-by"
 _OF_REFERENCES = {_REFERS, "type", "title", "description", "default", "examples", "deprecated", "$comment"}
+_MOST_STATES = 4_096
 _NEVER_USED_UP = 1 << 32
 _QUOTE = ord('"')
 
@@ -236,7 +237,13 @@ def grammar_with_references(
             continue  # no value has it
         if place.refers is None:
             expr = And((_string_of(make(document.plain(path), None), path), _ONE_SPELLING))
-            languages[place.records] = Language(compile_expr(expr, limits=limits))
+            strings = compile_expr(expr, limits=limits)
+            if strings.num_states > _MOST_STATES:
+                problem = (
+                    f"an automaton of its strings has {strings.num_states:,} states, and may have {_MOST_STATES:,}"
+                )
+                _refuse(_REFERS, path, problem, "Give a smaller maxLength, or a pattern with simpler characters.")
+            languages[place.records] = Language(strings)
             _check_language(document, path, place, languages[place.records])
         language = languages[place.records if place.refers is None else place.refers]
         terminals[name], slots[name] = Terminal(language.expr), place
