@@ -35,24 +35,18 @@ class Names:
         marked: with `others`: names that mean something already. What may follow any text that is not among them is the
             same, whichever it is, until it is written again; so masks are found once for all of them. `None`: that is
             not so, and `read` is asked for each.
-        barred: with `others`: beginnings of texts that may not stand, either; as bytes they may end within a character.
-            Give those behind which all is taken: of two digits, when `30` to `39` are taken, `3` leads nowhere.
 
     Example:
         >>> len(Names(["red", "green"])), Names(["red"]) == Names(("red", "red"))
         (2, True)
         >>> "Red" in Names(["red"], ignore_case=True), "blue" in Names(["red"], others=True)
         (True, True)
-        >>> "31" in Names((), others=True, barred=["3"])
-        False
         >>> "Blue" in Names(["red"], ignore_case=True, exact=["blue"])
         False
     """
 
     __slots__ = ("_key", "_set", "shortest")
-    _key: tuple[
-        frozenset[str] | catalogues.Catalogue, frozenset[str], bool, bool, tuple[Names, ...] | None, frozenset[bytes]
-    ]
+    _key: tuple[frozenset[str] | catalogues.Catalogue, frozenset[str], bool, bool, tuple[Names, ...] | None]
 
     def __init__(
         self,
@@ -62,7 +56,6 @@ class Names:
         exact: Iterable[str] = (),
         others: bool = False,
         marked: Iterable[Names] | None = None,
-        barred: Iterable[str | bytes] = (),
     ) -> None:
         known, as_spelled = _texts("texts", texts, ignore_case), _texts("exact", exact, False)
         if ignore_case:
@@ -74,9 +67,7 @@ class Names:
         if as_spelled:
             listed = _kernel.NameSet.any([listed, _listed(as_spelled, False)])
         self._hold(known, as_spelled, min(sizes, default=0), listed, ignore_case)
-        self._turn(
-            others, marked, frozenset([each for each in map(_encoded, items("barred", barred, _BARRED)) if each])
-        )
+        self._turn(others, marked)
 
     def _hold(
         self,
@@ -86,24 +77,22 @@ class Names:
         listed: _kernel.NameSet,
         ignore_case: bool,
     ) -> None:
-        self._key = (texts, exact, ignore_case, False, None, frozenset())
+        self._key = (texts, exact, ignore_case, False, None)
         self._set: _kernel.NameSet = listed
         self.shortest = shortest
 
-    def _turn(self, others: bool, marked: Iterable[Names] | None, barred: frozenset[bytes] = frozenset()) -> None:
+    def _turn(self, others: bool, marked: Iterable[Names] | None) -> None:
         """Any text but those that are held, if `others`."""
         told = None if marked is None else tuple(items("marked", marked, "Names, as a tuple"))
         for names in told or ():
             instance("marked", names, Names, "Names, as a tuple")
         if told is not None and not others:
             raise ArgumentError("marked", "None where others=False", marked)
-        if barred and not others:
-            raise ArgumentError("barred", "no texts where others=False", barred)
         if others:
-            listed, (texts, exact, ignore_case, *_) = self._set, self._key
-            self._key = (texts, exact, ignore_case, True, told, barred)
+            listed, (texts, exact, ignore_case, _, _) = self._set, self._key
+            self._key = (texts, exact, ignore_case, True, told)
             but = None if told is None else _kernel.NameSet.any([listed, *[names._set for names in told]])
-            self._set = _kernel.NameSet.but(listed, but, list(barred))
+            self._set = _kernel.NameSet.but(listed, but)
             self.shortest = 0
 
     @classmethod
@@ -175,9 +164,7 @@ class Names:
         return len(self._key[0]) + len(self._key[1])
 
     def __contains__(self, text: object) -> bool:
-        texts, exact, ignore_case, others, _, barred = self._key
-        if barred and isinstance(text, str) and _encoded(text).startswith(tuple(barred)):
-            return False
+        texts, exact, ignore_case, others, _ = self._key
         small = text.translate(_SMALL) if ignore_case and isinstance(text, str) else text
         return (small in texts or text in exact) != others
 
@@ -188,7 +175,7 @@ class Names:
         return hash(self._key)
 
     def __repr__(self) -> str:
-        texts, exact, ignore_case, others, *_ = self._key
+        texts, exact, ignore_case, others, _ = self._key
         if isinstance(texts, catalogues.Catalogue):
             return f"Names.from_file({str(texts.path)!r}{', others=True' * others})"
         some = sorted(texts | exact)[:5]
@@ -210,15 +197,6 @@ def _texts(argument: str, given: Iterable[str], ignore_case: bool) -> frozenset[
         if not isinstance(text, str):
             raise ArgumentError(argument, "an iterable of texts", text)
     return frozenset([text.translate(_SMALL) for text in known]) if ignore_case else known
-
-
-_BARRED = "texts, or bytes, as a list"
-
-
-def _encoded(text: object) -> bytes:
-    if not isinstance(text, str | bytes):
-        raise ArgumentError("barred", _BARRED, text)
-    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
 
 
 _SMALL = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}

@@ -129,9 +129,3 @@ def test_a_slot_may_have_a_temperature() -> None:
 
 def test_nothing_to_be_checked() -> None:
     refused(lambda: check_meaning(GRAMMAR), dv.ArgumentError)
-
-
-@pytest.mark.parametrize("value", [1, "3", [1], [None]])
-def test_beginnings_that_are_barred_are_texts(value: object) -> None:
-    refused(lambda: dv.Names((), others=True, barred=value), dv.ArgumentError)  # type: ignore[arg-type]
-    refused(lambda: dv.Names(["a"], barred=["b"]), dv.ArgumentError)

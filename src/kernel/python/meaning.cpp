@@ -127,46 +127,38 @@ class AnyNames final : public NameSet {
 // Any text that the terminal has, but some.
 class OtherNames final : public NameSet {
   public:
-    // `marked`: those that are not like the others, and those that are none; null: that is not known. `barred`: texts with which none begins; null: there
-    // are none.
-    OtherNames(NameSetRef but, NameSetRef marked, NameSetRef barred)
-        : but_(std::move(but)),
-          marked_(std::move(marked)),
-          barred_(std::move(barred)) {}
+    // `marked`: those that are not like the others, and those that are none; null: that is not known.
+    OtherNames(NameSetRef but, NameSetRef marked) : but_(std::move(but)), marked_(std::move(marked)) {}
     Node step(Node node, uint8_t byte) override {
         const std::lock_guard<std::mutex> guard(lock_);
-        const auto further = [&](const NameSetRef& set, Node at) { return at == kNowhere ? kNowhere : set->step(at, byte); };
-        const Nodes at = nodes_[node];
-        const Nodes next{further(but_, at.but), further(marked_, at.marked), further(barred_, at.barred)};
-        if (next.barred != kNowhere && barred_->is_name(next.barred)) return kNowhere;
-        const auto [known, is_new] = numbers_.try_emplace({next.but, next.marked, next.barred}, Node(nodes_.size()));
-        if (is_new) nodes_.push_back(next);
+        const auto [but, marked] = nodes_[node];
+        const Node next = but == kNowhere ? kNowhere : but_->step(but, byte);
+        const Node other = marked == kNowhere ? kNowhere : marked_->step(marked, byte);
+        const auto [known, is_new] = numbers_.try_emplace({next, other}, Node(nodes_.size()));
+        if (is_new) nodes_.emplace_back(next, other);
         return known->second;
     }
     bool is_name(Node node) override {
         const std::lock_guard<std::mutex> guard(lock_);
-        return nodes_[node].but == kNowhere || !but_->is_name(nodes_[node].but);
+        return nodes_[node].first == kNowhere || !but_->is_name(nodes_[node].first);
     }
     std::optional<std::vector<std::string>> unlike(Node node) override {
         const std::lock_guard<std::mutex> guard(lock_);
         constexpr size_t kMost = size_t(1) << 16;
-        if (!marked_ || nodes_[node].barred != kNowhere) return std::nullopt;
-        const Node marked = nodes_[node].marked;
+        if (!marked_) return std::nullopt;
+        const Node marked = nodes_[node].second;
         if (marked == kNowhere) return std::vector<std::string>();
         std::vector<std::string> rests = marked_->rests(marked, kMost);
         if (rests.size() == kMost) return std::nullopt;  // and perhaps more
         return rests;
     }
     std::vector<std::string> rests(Node, size_t) override { return {}; }
-    NameSet* excluded() override { return barred_ ? nullptr : but_.get(); }
+    NameSet* excluded() override { return but_.get(); }
 
   private:
-    struct Nodes {
-        Node but, marked, barred;
-    };
     std::mutex lock_;  // constraints share it
-    const NameSetRef but_, marked_, barred_;
-    std::vector<Nodes> nodes_{{kRoot, marked_ ? kRoot : kNowhere, barred_ ? kRoot : kNowhere}};
+    const NameSetRef but_, marked_;
+    std::vector<std::pair<Node, Node>> nodes_{{kRoot, marked_ ? kRoot : kNowhere}};  // of both
     std::unordered_map<std::vector<Node>, Node, NodesHash> numbers_;
 };
 
@@ -265,19 +257,13 @@ void bind_names(nb::module_& m) {
             "Those of several sets.")
         .def_static(
             "but",
-            [](NameSetRef names, NameSetRef marked, const std::vector<nb::bytes>& barred) -> NameSetRef {
-                NameSetRef beginnings;
-                if (!barred.empty()) {
-                    std::vector<std::string> sorted;
-                    for (const nb::bytes& each : barred) sorted.emplace_back(each.c_str(), each.size());
-                    std::sort(sorted.begin(), sorted.end());
-                    beginnings = std::make_shared<SortedNames>(std::move(sorted), false);
-                }
-                return std::make_shared<OtherNames>(std::move(names), std::move(marked), std::move(beginnings));
+            [](NameSetRef names, NameSetRef marked) -> NameSetRef {
+                return std::make_shared<OtherNames>(std::move(names), std::move(marked));
             },
-            nb::arg("names"), nb::arg("marked").none(), nb::arg("barred"),
+            nb::arg("names"), nb::arg("marked").none(),
             "Any text that the terminal of the slot has, but these. `marked`: what may follow any text that is not among them is the same; "
-            "`None`: that is not known. `barred`: texts with which none begins.");
+            "`None`: that "
+            "is not known.");
 }
 
 }  // namespace derivable

@@ -77,26 +77,19 @@ class ReferencesMeaning(Meaning):
 
     Args:
         places: by slot.
-        languages: texts of places that others know, by number.
+        number: how many places others know.
         longest: bytes of their strings at most, by slot.
     """
 
-    def __init__(
-        self, places: Mapping[str, Place], languages: Mapping[int, Language], longest: Mapping[str, int]
-    ) -> None:
+    def __init__(self, places: Mapping[str, Place], number: int, longest: Mapping[str, int]) -> None:
         self.slots = self.free = tuple(places)
         self.longest = longest
-        self._places, self._languages = places, languages
-        self._number = 1 + max(languages, default=-1)
+        self._places, self._number = places, number
         self._known = lru_cache(maxsize=256)(Names)
-        self._others = lru_cache(maxsize=256)(self._any_but)
+        self._others = lru_cache(maxsize=256)(lambda texts: Names(texts, others=True, marked=()))
 
     def __repr__(self) -> str:
         return f"ReferencesMeaning({', '.join(self._places)})"
-
-    def _any_but(self, texts: frozenset[str], number: int) -> Names:
-        barred = self._languages[number].used_up(texts) if texts else ()
-        return Names(texts, others=True, marked=(), barred=barred)
 
     def start(self) -> tuple[frozenset[str], ...]:
         return (frozenset(),) * self._number
@@ -105,7 +98,7 @@ class ReferencesMeaning(Meaning):
         place = self._places[slot]
         if place.refers is not None:
             return self._known(state[place.refers])
-        return self._others(state[place.records] if place.is_unique else frozenset(), place.records)
+        return self._others(state[place.records] if place.is_unique else frozenset())
 
     def read(self, state: tuple[frozenset[str], ...], slot: str, text: str) -> tuple[frozenset[str], ...]:
         place = self._places[slot]
@@ -153,11 +146,10 @@ class Language:
             tuple([tuple([(byte, byte, then) for byte, then in steps.items()]) for steps in self._steps]),
             tuple(self._ends),
         )
-        self._texts, self._longest = self._sizes()
-        self.texts, self.longest = self._texts[0], self._longest[0]
+        self.texts, self.longest = self._sizes()
 
-    def _sizes(self) -> tuple[list[int | None], list[int | None]]:
-        """Of the rests behind each state: how many, and the length of the longest."""
+    def _sizes(self) -> tuple[int | None, int | None]:
+        """How many there are, and the length of the longest."""
         waiting = [len(set(steps.values())) for steps in self._steps]
         before: list[set[int]] = [set() for _ in self._steps]
         for state, steps in enumerate(self._steps):
@@ -174,27 +166,7 @@ class Language:
                 waiting[other] -= 1
                 if not waiting[other]:
                     todo.append(other)
-        return texts, longest
-
-    def used_up(self, used: frozenset[str]) -> list[bytes]:
-        """Beginnings of texts behind which all have been used, and which is so of no shorter one."""
-        if all(each is None for each in self._texts):
-            return []
-        here: dict[bytes, int] = {}  # beginnings, and how many have been used that begin so
-        for text in used:
-            data = text.encode()
-            for end in range(len(data) + 1):
-                here[data[:end]] = here.get(data[:end], 0) + 1
-        found = []
-        for text in used:
-            data, state = text.encode(), 0
-            for end in range(len(data) + 1):
-                if self._texts[state] == here[data[:end]]:
-                    found.append(data[:end])
-                    break
-                if end < len(data):
-                    state = self._steps[state].get(data[end], 0)
-        return sorted(set(found))
+        return texts[0], longest[0]
 
 
 def grammar_with_references(
@@ -248,7 +220,12 @@ def grammar_with_references(
         language = languages[place.records if place.refers is None else place.refers]
         terminals[name], slots[name] = Terminal(language.expr), place
         longest[name] = min(language.longest or 64, 1 << 16)
-    return replace(made, rules=rules, terminals=terminals, meaning=ReferencesMeaning(slots, languages, longest))
+    return replace(
+        made,
+        rules=rules,
+        terminals=terminals,
+        meaning=ReferencesMeaning(slots, 1 + max(languages, default=-1), longest),
+    )
 
 
 def _holder(media: str) -> Rules:
