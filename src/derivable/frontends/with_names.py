@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from ..limits import Limits
 from ..rules import Rules
 from .builtin import builtin_grammar, extended_grammar
+
+if TYPE_CHECKING:
+    from .python_names import PythonNames, PythonStyle
 
 __all__ = ["builtin_for"]
 
@@ -18,8 +22,8 @@ def builtin_for(
     extend: str,
     limits: Limits,
     database: object = None,
-    names: object = None,
-    style: object = None,
+    names: PythonNames | None = None,
+    style: PythonStyle | None = None,
     well_formed: bool | None = None,
     **role: Collection[str] | None,
 ) -> Rules:
