@@ -84,7 +84,7 @@ ROOMS = {
 """The floor that each room of the kernel stands on. A file may include files of lower floors and neighbours in its own
 room; only `python` knows the interpreter."""
 
-SCHEMA_ROOMS = {"texts": 0, "reading": 1, "keywords": 2, "cases": 3, "emit": 4, "translate": 5, "": 6}
+SCHEMA_ROOMS = {"texts": 0, "reading": 1, "keywords": 2, "cases": 3, "emit": 4, "translate": 5, "references": 5, "": 6}
 """The floors of the front end for JSON Schema, by the rules of `RANKS`; "" is what gathers them."""
 
 PUBLIC = [
