@@ -5,6 +5,7 @@
     python benchmarks/names.py --what postgresql
     python benchmarks/names.py --what python
     python benchmarks/names.py --what xml
+    python benchmarks/names.py --what references
 
 *catalogue*: names, each of which may be written once; the grammar is a list of such names, and texts are random.
 
@@ -14,6 +15,8 @@ have, beside the same grammars without a database. Calls into Python are those o
 *python*: Python whose names are defined, along programs of the shared data, beside Python.
 
 *xml*: XML whose tags match and whose attributes differ, along catalogues made at random, beside XML.
+
+*references*: JSON of a graph whose edges name nodes of it, beside the same schema without references.
 
 Times are of thread time. *First* is a pass in which places are met for the first time, *later* one in which all were
 met.
@@ -125,7 +128,7 @@ def row(what: list[str], times: list[float]) -> list[str]:
 
 
 def main(
-    what: Annotated[str, typer.Option(help="catalogue, sql, postgresql, python or xml.")] = "catalogue",
+    what: Annotated[str, typer.Option(help="catalogue, sql, postgresql, python, xml or references.")] = "catalogue",
     tokenizer: Annotated[str, typer.Option(help="A folder of shared/data/tokenizers.")] = "llama-3",
     count: Annotated[int, typer.Option(help="Names in the catalogue.")] = 1_000,
     texts: Annotated[int, typer.Option(help="Texts that are followed.")] = 50,
@@ -143,6 +146,8 @@ def main(
         rows = python_rows(vocabulary, [json.loads(line)["text"] for line in programs[:texts]])
     elif what == "xml":
         rows = xml_rows(vocabulary, texts)
+    elif what == "references":
+        rows = reference_rows(vocabulary)
     else:
         rows = sql_rows(vocabulary, what)
     typer.echo(table(["", "pass", "", "steps", "mean us", "p50", "p99", "p99.9", "max"], rows))
@@ -189,6 +194,30 @@ def xml_rows(vocabulary: dv.Vocabulary, texts: int) -> list[list[str]]:
     found = Beside("xml")
     plain = dv.compile(dv.Grammar.builtin("xml"), vocabulary, limits=limits)
     found.follow(plain, dv.compile(made.with_meaning(counted), vocabulary, limits=limits), counted, documents)
+    return found.rows()
+
+
+def reference_rows(vocabulary: dv.Vocabulary) -> list[list[str]]:
+    """One graph of 12 nodes and 12 edges."""
+    node = {"type": "string", "x-refers-to": "/nodes/*/id"}
+    name = {"type": "string", "pattern": "^[a-z][a-z0-9-]*$", "maxLength": 32}
+    nodes = {"type": "object", "properties": {"id": name}, "required": ["id"]}
+    edges = {"type": "object", "properties": {"from": node, "to": node}, "required": ["from", "to"]}
+    properties = {
+        "nodes": {"type": "array", "minItems": 1, "x-unique-by": "id", "items": nodes},
+        "edges": {"type": "array", "items": edges},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["nodes", "edges"]}
+    graph = {
+        "nodes": [{"id": f"node-{i}"} for i in range(12)],
+        "edges": [{"from": f"node-{i}", "to": f"node-{i * 5 % 12}"} for i in range(12)],
+    }
+    made = dv.Grammar.from_json_schema(schema, references=True)
+    assert made.meaning is not None
+    counted, found = Counted(made.meaning), Beside("schema")
+    plain = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary)
+    tokens = [vocabulary.encode(json.dumps(graph))]
+    found.follow(plain, dv.compile(made.with_meaning(counted), vocabulary), counted, tokens)
     return found.rows()
 
 
