@@ -4,6 +4,8 @@
     python benchmarks/names.py --what sql
     python benchmarks/names.py --what postgresql
     python benchmarks/names.py --what python
+    python benchmarks/names.py --what xml
+    python benchmarks/names.py --what references
 
 *catalogue*: names, each of which may be written once; the grammar is a list of such names, and texts are random.
 
@@ -11,6 +13,10 @@
 have, beside the same grammars without a database. Calls into Python are those of the meaning's methods.
 
 *python*: Python whose names are defined, along programs of the shared data, beside Python.
+
+*xml*: XML whose tags match and whose attributes differ, along catalogues made at random, beside XML.
+
+*references*: JSON of a graph whose edges name nodes of it, beside the same schema without references.
 
 Times are of thread time. *First* is a pass in which places are met for the first time, *later* one in which all were
 met.
@@ -122,7 +128,7 @@ def row(what: list[str], times: list[float]) -> list[str]:
 
 
 def main(
-    what: Annotated[str, typer.Option(help="catalogue, sql, postgresql or python.")] = "catalogue",
+    what: Annotated[str, typer.Option(help="catalogue, sql, postgresql, python, xml or references.")] = "catalogue",
     tokenizer: Annotated[str, typer.Option(help="A folder of shared/data/tokenizers.")] = "llama-3",
     count: Annotated[int, typer.Option(help="Names in the catalogue.")] = 1_000,
     texts: Annotated[int, typer.Option(help="Texts that are followed.")] = 50,
@@ -138,6 +144,10 @@ def main(
     elif what == "python":
         programs = (shared / "data" / "programs" / "python.jsonl").read_text(encoding="utf-8").splitlines()
         rows = python_rows(vocabulary, [json.loads(line)["text"] for line in programs[:texts]])
+    elif what == "xml":
+        rows = xml_rows(vocabulary, texts)
+    elif what == "references":
+        rows = reference_rows(vocabulary)
     else:
         rows = sql_rows(vocabulary, what)
     typer.echo(table(["", "pass", "", "steps", "mean us", "p50", "p99", "p99.9", "max"], rows))
@@ -172,6 +182,65 @@ def python_rows(vocabulary: dv.Vocabulary, programs: list[str]) -> list[list[str
     found = Beside("python")
     found.follow(plain, dv.compile(made.with_meaning(counted), vocabulary), counted, tokens)
     return found.rows()
+
+
+def xml_rows(vocabulary: dv.Vocabulary, texts: int) -> list[list[str]]:
+    """Documents, one after the other."""
+    made = dv.Grammar.builtin("xml", well_formed=True)
+    assert made.meaning is not None
+    counted, choose = Counted(made.meaning), random.Random(0)
+    documents = [vocabulary.encode(document(choose)) for _ in range(texts)]
+    limits = dv.Limits(max_step_work=10**9)  # the first mask behind `<c` takes more than a step may by default
+    found = Beside("xml")
+    plain = dv.compile(dv.Grammar.builtin("xml"), vocabulary, limits=limits)
+    found.follow(plain, dv.compile(made.with_meaning(counted), vocabulary, limits=limits), counted, documents)
+    return found.rows()
+
+
+def reference_rows(vocabulary: dv.Vocabulary) -> list[list[str]]:
+    """One graph of 12 nodes and 12 edges."""
+    node = {"type": "string", "x-refers-to": "/nodes/*/id"}
+    name = {"type": "string", "pattern": "^[a-z][a-z0-9-]*$", "maxLength": 32}
+    nodes = {"type": "object", "properties": {"id": name}, "required": ["id"]}
+    edges = {"type": "object", "properties": {"from": node, "to": node}, "required": ["from", "to"]}
+    properties = {
+        "nodes": {"type": "array", "minItems": 1, "x-unique-by": "id", "items": nodes},
+        "edges": {"type": "array", "items": edges},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["nodes", "edges"]}
+    graph = {
+        "nodes": [{"id": f"node-{i}"} for i in range(12)],
+        "edges": [{"from": f"node-{i}", "to": f"node-{i * 5 % 12}"} for i in range(12)],
+    }
+    made = dv.Grammar.from_json_schema(schema, references=True)
+    assert made.meaning is not None
+    counted, found = Counted(made.meaning), Beside("schema")
+    plain = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary)
+    tokens = [vocabulary.encode(json.dumps(graph))]
+    found.follow(plain, dv.compile(made.with_meaning(counted), vocabulary), counted, tokens)
+    return found.rows()
+
+
+def document(choose: random.Random) -> str:
+    """Ten records, whose names differ from document to document."""
+    words = catalogue(40, choose)
+    records = choose.sample(words, 3)
+
+    def element(name: str, depth: int) -> str:
+        attributes = "".join(f' {each}="{choose.choice(words)}"' for each in choose.sample(words, choose.randrange(4)))
+        if depth == 3 or choose.random() < 0.2:
+            return (
+                f"<{name}{attributes}/>"
+                if choose.random() < 0.3
+                else f"<{name}{attributes}>{choose.choice(words)}</{name}>"
+            )
+        lines = "".join(
+            f"\n{'  ' * depth}{element(choose.choice(words), depth + 1)}" for _ in range(choose.randrange(1, 4))
+        )
+        return f"<{name}{attributes}>{lines}\n{'  ' * (depth - 1)}</{name}>"
+
+    inner = "".join(f"\n  {element(choose.choice(records), 2)}" for _ in range(10))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{words[0]}>{inner}\n</{words[0]}>\n'
 
 
 class Beside:

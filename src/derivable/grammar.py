@@ -35,16 +35,17 @@ class Grammar(Combining):
     def from_regex(pattern: str, *, flags: int = 0, limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """Text that matches a regular expression in Python's syntax from beginning to end.
 
-        What a group `(?P<name>...)` matched is captured (`Constraint.captures`), unless there is look-around.
+        What a group `(?P<name>...)` matched is captured (`Constraint.captures`), unless there is look-around, or a
+        reference back to a group. Such references are a meaning of the grammar (docs/names.md).
 
         Args:
-            pattern: as `re.compile` takes it; back references and conditionals are refused.
+            pattern: as `re.compile` takes it; conditionals are refused.
             flags: `re` flags (`re.I | re.S ...`).
             limits: bounds on its size and nesting.
 
         Raises:
             GrammarSyntaxError: the pattern cannot be parsed (caret at the place).
-            UnsupportedFeatureError: it is not regular.
+            UnsupportedFeatureError: it is not regular, nor are its references exact.
             LimitError: it is longer or deeper than `limits` allows.
 
         Example:
@@ -356,6 +357,7 @@ class Grammar(Combining):
         parameters: Collection[str] | None = None,
         names: PythonNames | None = None,
         style: PythonStyle | None = None,
+        well_formed: bool = False,
         limits: Limits = Limits(),  # noqa: B008
     ) -> Grammar:
         """A grammar that comes with the library; `docs/library.md` describes each. Cost: 20 to 150 ms (Python), once.
@@ -371,6 +373,8 @@ class Grammar(Combining):
             tables, columns_denied: tables that may be named (by default all); columns that may not, `"table.column"`.
             parameters: those that may stand: names, written `:name`, or numbers, written `$1`; by default any.
             names, style: for `"python"`: names that are there, and one layout (`docs/python_names.md`).
+            well_formed: for `"xml"`: end tags repeat the name of the open element, and attributes of a tag differ.
+            limits: bounds on all text together.
 
         Raises:
             GrammarError: there is none of that name or version; nothing may be named; or as for `from_lark`.
@@ -380,23 +384,17 @@ class Grammar(Combining):
             >>> Grammar.builtin("sql", database={"users": ["id", "name"]}, verbs={"select"}).meaning
             SqlMeaning(users: id, name)
         """
-        from .frontends.builtin import builtin_grammar, extended_grammar
+        from .frontends.with_names import builtin_for
 
         texts(name=name, extend=extend, version="" if version is None else version)
-        role = {"verbs": verbs, "tables": tables, "columns_denied": columns_denied, "parameters": parameters}
-        if any(given is not None for given in (database, *role.values())):
-            from .frontends.sql.grammar import sql_for
-
-            return Grammar.of(sql_for(name, database, **role, extend=extend, limits=limits))
-        if names is not None or style is not None:
-            from .frontends.python_names.grammar import python_for
-
-            return Grammar.of(python_for(name, names, style, version, extend, limits))
-        if extend:
-            return _remembered(
-                ("builtin", name, version, extend, limits), lambda: extended_grammar(name, version, extend, limits)
-            )
-        return _remembered(("builtin", name, version), lambda: builtin_grammar(name, version))
+        options: dict[str, Any] = {"version": version, "extend": extend, "limits": limits}
+        instance("well_formed", well_formed, bool, "True or False")
+        named: dict[str, Any] = {"database": database, "names": names, "style": style}
+        named |= {"well_formed": well_formed or None}
+        named |= {"verbs": verbs, "tables": tables, "columns_denied": columns_denied, "parameters": parameters}
+        if any(given is not None for given in named.values()):
+            return Grammar.of(builtin_for(name, **options, **named))
+        return _remembered(("builtin", name, *options.values()), lambda: builtin_for(name, **options))
 
     @staticmethod
     def from_json_schema(
@@ -412,6 +410,7 @@ class Grammar(Combining):
         relax: Sequence[str] = (),
         profile: Literal["spec", "practical"] = "practical",
         contents: Mapping[str, Rules | str] | Literal["builtin"] | None = None,
+        references: bool = False,
     ) -> Grammar:
         """The JSON texts of the values that a JSON Schema describes, as they are written. `docs/json_schema.md` has the
         details.
@@ -439,6 +438,7 @@ class Grammar(Combining):
             contents: what strings hold whose schema has a `contentMediaType`: grammars (or names of built-in ones) by
                 media type, or `"builtin"`: all that are built in, and JSON (`contentSchema`). Without it these keywords
                 are annotations.
+            references: `x-refers-to` and `x-unique-by`, which no standard has, are enforced: `docs/json_schema.md`.
 
         Cost: about 15 µs a property.
 
@@ -467,14 +467,10 @@ class Grammar(Combining):
         for feature in items("relax", relax, "a list of features"):
             texts(relax=feature)
         instance("draft", draft, str | None, "the name of a draft, or None")
-        options: dict[str, Any] = {
-            "draft": draft,
-            "whitespace": whitespace,
-            "separators": separators,
-            "key_order": key_order,
-        }
-        options |= {"formats": formats, "relax": tuple(relax), "profile": profile}
-        options["contents"] = _contents(contents)
+        options: dict[str, Any] = {"draft": draft, "whitespace": whitespace, "separators": separators}
+        options |= {"key_order": key_order, "formats": formats, "relax": tuple(relax), "profile": profile}
+        instance("references", references, bool, "True or False")
+        options |= {"contents": _contents(contents), "references": references}
 
         def make() -> Rules:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)

@@ -84,7 +84,7 @@ ROOMS = {
 """The floor that each room of the kernel stands on. A file may include files of lower floors and neighbours in its own
 room; only `python` knows the interpreter."""
 
-SCHEMA_ROOMS = {"texts": 0, "reading": 1, "keywords": 2, "cases": 3, "emit": 4, "translate": 5, "": 6}
+SCHEMA_ROOMS = {"texts": 0, "reading": 1, "keywords": 2, "cases": 3, "emit": 4, "translate": 5, "references": 5, "": 6}
 """The floors of the front end for JSON Schema, by the rules of `RANKS`; "" is what gathers them."""
 
 PUBLIC = [
@@ -327,7 +327,7 @@ def test_grammar_imports_its_front_ends_only_when_called() -> None:
     first = [node for tree in trees for node in at_import(tree.body)]
     at_once = {node.module or "" for node in first if isinstance(node, ast.ImportFrom)}
     front_ends = {name for name in everywhere if name.startswith("frontends")}
-    names = ("regex", "gbnf", "ebnf", "dialects", "choices", "builtin", "combine", "free_text", "structural_tag")
+    names = ("regex", "gbnf", "ebnf", "dialects", "choices", "with_names", "combine", "free_text", "structural_tag")
     assert {f"frontends.{name}" for name in names} <= front_ends
     assert not front_ends & at_once
 

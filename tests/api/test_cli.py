@@ -161,7 +161,7 @@ def test_another_tokenizer() -> None:
     ("arguments", "shown"),
     [
         (["check", "x", "-r", "(a"], ["GrammarSyntaxError", "^"]),
-        (["check", "x", "-r", r"(a)\1"], ["UnsupportedFeatureError"]),
+        (["check", "x", "-r", "(a)?(?(1)b|c)"], ["UnsupportedFeatureError"]),
         (["check", "x", "-r", "a", "-c", "b"], ["only one of"]),
         (["check", "x"], ["give a grammar"]),
         (["check", "-r", "a"], ["either TEXT or --file"]),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from accepting import BYTES, accepts
+from piece_walks import patiently, walk
 from pyflakes.checker import Checker
 from pyflakes.messages import UndefinedLocal, UndefinedName
 from shared_data import program_texts
@@ -230,34 +231,6 @@ PIECES = [
 ]
 
 
-def patiently(ask: Any, *args: Any) -> Any:
-    """Asks again where there was much to be done."""
-    for _ in range(200):
-        try:
-            return ask(*args)
-        except dv.LimitError:
-            pass
-    return ask(*args)
-
-
-def walk(constraint: dv.Constraint, vocab: dv.Vocabulary, tokenizer: Any, rng: random.Random, budget: int) -> str:
-    """A text of pieces of programs, and of what the mask allows where they do not fit."""
-    matcher = constraint.matcher(max_tokens=budget)
-    queue: list[int] = []
-    text = b""
-    while not matcher.is_finished:
-        if not queue:
-            piece = ("\n" if rng.random() < 0.5 else "") + rng.choice(PIECES)
-            queue = tokenizer.encode(piece, add_special_tokens=False).ids[: rng.randint(1, 30)]
-        token = queue.pop(0)
-        if not patiently(matcher.allows, token):
-            queue = queue if rng.random() < 0.3 else []
-            token = int(rng.choice(patiently(matcher.allowed_tokens)))
-        patiently(matcher.advance, token)
-        text += vocab.token_bytes(token) or b""
-    return text.decode()
-
-
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("seed", range(4))
 def test_what_masks_lead_to_has_no_undefined_name(seed: int) -> None:
@@ -270,7 +243,7 @@ def test_what_masks_lead_to_has_no_undefined_name(seed: int) -> None:
     constraint = dv.compile(grammar, vocab)
     rng = random.Random(seed)
     for _ in range(25):
-        text = walk(constraint, vocab, tokenizer, rng, rng.randint(20, 120))
+        text = walk(constraint, tokenizer, PIECES, rng, rng.randint(20, 120))
         assert not undefined(text), text
         compile(text, "text", "exec")
 

@@ -21,6 +21,7 @@ from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFe
 from ..expr import ANY_CHAR, NOTHING, Alt, Bytes, Chars, Concat, Expr, Look, Ref, walk
 from ..limits import Limits
 from ..rules import Rules
+from .back_references import group_name, reference_name, unfolded
 from .build import Step, alternation, characters, concatenation, look, recursion_room, repeat, run
 
 __all__ = ["grammar_from_regex", "parse_regex"]
@@ -52,7 +53,8 @@ _UNSUPPORTED = {  # node: (feature, regular expression that finds its place, wha
     "GROUPREF": (
         "backreference",
         r"\(\?P=|\\[1-9]",
-        "What a group has matched is not known further on. Write an alternative for each text that may come twice, "
+        "What a group has matched is known further on in Grammar.from_regex only, and elsewhere by a meaning "
+        "(docs/names.md). Write an alternative for each text that may come twice, "
         "such as the tag of a heredoc (`<<EOF\\n...\\nEOF|<<SQL\\n...\\nSQL`), or take a form without a tag, such as "
         "a quoted string.",
     ),
@@ -64,6 +66,7 @@ _UNSUPPORTED = {  # node: (feature, regular expression that finds its place, wha
     "ATOMIC_GROUP": ("atomic group", r"\(\?>", _WRITTEN_OUT),
     "POSSESSIVE_REPEAT": ("possessive quantifier", r"(?<=[*+?}])\+", _WRITTEN_OUT),
 }
+_MAY_REFER_BACK = re.compile(r"\\[1-9]|\(\?P=")
 _FOREIGN = (  # what other engines have, by how it begins behind the bracket: what to do instead
     (r"\\[pP]\{", "`re` knows no `\\p{...}`: write the characters as a class. `\\w`, `\\d` and `\\s` are Unicode's."),
     (r"\?(?:&|R\)|P>|[0-9+-])", "A pattern that contains itself is not regular: write rules of a grammar instead."),
@@ -84,10 +87,25 @@ def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAUL
         UnsupportedFeatureError: it is not regular.
         LimitError: it is longer or deeper than `limits` allows.
     """
+    if isinstance(pattern, str) and _MAY_REFER_BACK.search(pattern):
+        groups: dict[str, Expr] = {}
+        expr = parse_regex(pattern, flags, limits=limits, half_pairs=False, referred=groups)
+        if groups:
+            return unfolded(_without_ends(expr), groups, pattern, limits)
     expr = parse_regex(pattern, flags, limits=limits, half_pairs=False)
     parts = _parts(pattern, flags, limits)
     named = {"root": parts} if parts else {}
     return Rules(rules={"root": expr}, terminals={}, start="root", source=pattern, parts=named)
+
+
+def _without_ends(expr: Expr) -> Expr:
+    """Without anchors at both ends, which a text that matches as a whole has anyway."""
+    items = list(expr.items) if isinstance(expr, Concat) else [expr]
+    while items and items[0] == _START:
+        items.pop(0)
+    while items and items[-1] in (_END, _ANCHORS["AT_END", False]):
+        items.pop()
+    return concatenation(items)
 
 
 def _parts(pattern: str, flags: int, limits: Limits) -> Rules | None:
@@ -113,6 +131,7 @@ def parse_regex(
     half_pairs: bool = True,
     any_look_behind: bool = False,
     groups: dict[str, Expr] | None = None,
+    referred: dict[str, Expr] | None = None,
 ) -> Expr:
     """The expression for a regular expression, its preferences (order of alternatives, laziness) kept.
 
@@ -125,6 +144,8 @@ def parse_regex(
         offset: where in `source` it begins.
         limits: bounds on its size and nesting.
         groups: those with names are put here, and stand in the expression by them.
+        referred: those that are referred to are put here. They and what refers to them stand in the expression by names
+            (`back_references`). Without it references are refused.
 
     Raises:
         GrammarError: `pattern` is not a string, or a flag means nothing for strings.
@@ -152,6 +173,9 @@ def parse_regex(
     place = _Place(pattern, pattern if source is None else source, 0 if source is None else offset)
     place.refuses_half_pairs, place.any_look_behind = not half_pairs, any_look_behind
     tree = _parse(pattern, flags & ~int(re.DEBUG), depth, place)
+    if referred is not None:
+        place.groups, place.refers = referred, True
+        place.names = {number: group_name(number) for number in _referred(tree)}
     if groups is not None:
         place.groups, place.names = groups, {number: name for name, number in tree.state.groupdict.items()}
     return run(_sequence(tree, tree.state.flags, place))
@@ -162,9 +186,21 @@ class _Place:
 
     def __init__(self, pattern: str, source: str, offset: int) -> None:
         self.pattern, self.source, self.offset = pattern, source, offset
-        self.refuses_half_pairs = self.any_look_behind = False
+        self.refuses_half_pairs = self.any_look_behind = self.refers = False
         self.groups: dict[str, Expr] = {}
         self.names: dict[int, str] = {}  # of groups that are put there
+
+    def ignores_case(self, flags: int) -> bool:
+        """Of a reference."""
+        if flags & _IGNORECASE and flags & _UNICODE:
+            raise UnsupportedFeatureError(
+                "backreference",
+                "a back-reference in any case is enforced for letters of ASCII only",
+                source=self.source,
+                span=self.span(0, len(self.pattern)),
+                hint="Add re.ASCII, or `(?a)` at the beginning of the pattern.",
+            )
+        return bool(flags & _IGNORECASE)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         return self.offset + start, self.offset + end
@@ -201,6 +237,22 @@ class _Place:
             span=self.span(*found.span(1)) if found else self.span(0, len(self.pattern)),
             hint=hint,
         )
+
+
+def _referred(tree: Any) -> list[int]:
+    """Numbers of the groups that are referred to, ascending."""
+    found: set[int] = set()
+    todo = [tree]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, _sre.SubPattern):
+            for op, value in part:
+                if op is _sre.GROUPREF:
+                    found.add(value)
+                todo.append(value)
+        elif isinstance(part, tuple | list):
+            todo += part
+    return sorted(found)
 
 
 def _depth(pattern: str, verbose: bool) -> int:
@@ -282,6 +334,8 @@ def _sequence(tree: Any, flags: int, place: _Place) -> Step:
                 parts.append(look(item, ahead=direction > 0, negative=op.name == "ASSERT_NOT"))
             case "AT":
                 parts.append(_anchor(value.name, flags))
+            case "GROUPREF" if place.refers:
+                parts.append(Ref(reference_name(value, place.ignores_case(flags))))
             case "FAILURE":
                 parts.append(NOTHING)
             case name:

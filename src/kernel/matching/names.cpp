@@ -67,18 +67,20 @@ void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>&
     std::vector<std::pair<uint32_t, uint32_t>> by_node;
     std::vector<uint32_t> tokens;
     const Trie& trie = vocabulary_.trie;
-    const std::vector<uint32_t>& nodes = *end.nodes;
-    size_t at = 0;
     const Slots::Recording recording(engine_.slots, meaning);
-    runs_.each_node_below(
-        parses, trie, nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
-        [&](uint32_t below, const Runs::Decoded&) {
-            while (trie.end[nodes[at]] <= below) at++;
-            for (uint32_t i = trie.token_begin[below]; i < trie.token_begin[below + 1]; i++) {
-                tokens.push_back(trie.tokens[i]);
-                if (nodes.size() > 1) by_node.emplace_back(nodes[at], trie.tokens[i]);
-            }
-        });
+    for (const std::vector<uint32_t>& nodes : apart(*end.nodes)) {
+        size_t at = 0;
+        runs_.each_node_below(
+            parses, trie, nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
+            [&](uint32_t below, const Runs::Decoded&) {
+                while (trie.end[nodes[at]] <= below) at++;
+                for (uint32_t i = trie.token_begin[below]; i < trie.token_begin[below + 1]; i++) {
+                    tokens.push_back(trie.tokens[i]);
+                    if (end.nodes->size() > 1) by_node.emplace_back(nodes[at], trie.tokens[i]);
+                }
+            });
+    }
+    std::sort(by_node.begin(), by_node.end());
     const auto found =
         std::make_shared<const Behind>(Behind{recording.finish(), Tokens(std::move(tokens), vocabulary_.words()), std::move(by_node)});
     add_without(*found, end.without, words);
@@ -86,6 +88,19 @@ void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>&
     std::vector<std::shared_ptr<const Behind>>& known = behind_[std::move(key)];
     if (known.size() >= kMostVariants) known.clear();
     known.push_back(found);
+}
+
+// Some nodes of the trie, none of which lies below another one, and so on with the rest.
+std::vector<std::vector<uint32_t>> Names::apart(const std::vector<uint32_t>& nodes) const {
+    std::vector<std::vector<uint32_t>> layers;
+    std::vector<uint32_t> around;  // ends of nodes
+    for (uint32_t node : nodes) {
+        while (!around.empty() && around.back() <= node) around.pop_back();
+        if (around.size() == layers.size()) layers.emplace_back();
+        layers[around.size()].push_back(node);
+        around.push_back(vocabulary_.trie.end[node]);
+    }
+    return layers;
 }
 
 void Names::add_without(const Behind& behind, const std::vector<uint32_t>& without, std::vector<uint32_t>& words) const {
@@ -104,7 +119,7 @@ bool Names::occurs(const End& end, const std::string& text) {
     const Trie& trie = vocabulary_.trie;
     const bool does = std::any_of(end.nodes->begin(), end.nodes->end(), [&](uint32_t node) {
         for (uint32_t child = node + 1; child < trie.end[node]; child = trie.end[child])
-            if (has_below(child, text)) return true;
+            if (is_written_below(child, text, Written::kWhole)) return true;
         return false;
     });
     if (occurs_.size() > kMostKnown) occurs_.clear();
@@ -213,6 +228,7 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
     const bool is_start = engine_.slots.is_at_start(name.slot);
     const LexState lex = is_start ? alike_at_start(name.lex, slot) : name.lex;
     std::vector<uint32_t> key{lex.index(), is_start, engine_.terminals.to_lexer(slot).index()};
+    if (engine_.spanner.lexer.policy() == Policy::kScannerless) key.push_back(slot);  // by what may follow it
     add_nodes(key, nodes);
     if (const auto known = any_.find(key); known != any_.end()) return known->second;
     std::vector<uint32_t> tokens;
@@ -239,7 +255,8 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
         further.lex = t.lex;
         const std::vector<uint32_t> follow = followers(further, t.node);
         const auto follows = [&](const std::string& text) {
-            return std::any_of(follow.begin(), follow.end(), [&](uint32_t child) { return has_below(child, text); });
+            return std::any_of(follow.begin(), follow.end(),
+                               [&](uint32_t child) { return is_written_below(child, text, Written::kBegun); });
         };
         if (follows(t.text) || std::any_of(group.some.begin(), group.some.end(), follows)) found.alone.push_back(std::move(t));
         else group.nodes->push_back(t.node), group.first |= t.first;
@@ -328,11 +345,25 @@ std::vector<uint32_t> Names::followers(const Parse& name, uint32_t node) {
     const Trie& trie = vocabulary_.trie;
     Lexer& lexer = engine_.access.lexer();
     const std::vector<Lexer::Exit> exits = lexer.exits(name.lex);
+    const ByteSet& next = next_bytes(engine_.slots.symbol(name.slot));
     for (uint32_t child = node + 1; child < trie.end[node]; child = trie.end[child])
-        if (std::any_of(exits.begin(), exits.end(),
-                        [&](const Lexer::Exit& e) { return lexer.unsettled(e.obligations, trie.byte[child]) != Lexer::kViolated; }))
+        if (next[trie.byte[child]] && std::any_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) {
+                return lexer.unsettled(e.obligations, trie.byte[child]) != Lexer::kViolated;
+            }))
             found.push_back(child);
     return found;
+}
+
+// PERF: under longest match a letter behind a letter is refused by what is owed to the name. A scannerless name may end anywhere, and what may follow its slot
+// tells.
+const ByteSet& Names::next_bytes(Symbol slot) {
+    if (const auto known = next_bytes_.find(slot); known != next_bytes_.end()) return known->second;
+    ByteSet next;
+    if (engine_.spanner.lexer.policy() != Policy::kScannerless) next = ByteSet::all();
+    else
+        for (Symbol s = 1; s < engine_.terminals.size(); s++)
+            if (engine_.terminals.is_ignored(s) || adjacency_.follow(slot).has(s)) next |= lexemes_.first_bytes(s);
+    return next_bytes_[slot] = next;
 }
 
 ByteSet Names::bytes_of(const std::vector<uint32_t>& nodes) const {
@@ -353,7 +384,7 @@ void Names::add_below(uint32_t node, const std::string& text, const std::string&
 }
 
 // In any case.
-bool Names::has_below(uint32_t node, const std::string& text) const {
+bool Names::is_written_below(uint32_t node, const std::string& text, Written how) const {
     const std::string wanted = small(text);
     std::string read;
     const Trie& trie = vocabulary_.trie;
@@ -361,7 +392,13 @@ bool Names::has_below(uint32_t node, const std::string& text) const {
     for (uint32_t below = node; below < trie.end[node]; below++) {
         read.resize(size_t(trie.depth[below]) - trie.depth[node]);
         read.push_back(small(char(trie.byte[below])));
-        if (read.size() >= wanted.size() && read.compare(read.size() - wanted.size(), wanted.size(), wanted) == 0) return true;
+        const auto ends_with = [&](size_t length) {
+            return read.size() >= length && read.compare(read.size() - length, length, wanted, 0, length) == 0;
+        };
+        if (ends_with(wanted.size())) return true;
+        if (how == Written::kWhole || trie.token_begin[below] == trie.token_begin[below + 1]) continue;
+        for (size_t length = 1; length < wanted.size(); length++)
+            if (ends_with(length)) return true;
     }
     return false;
 }

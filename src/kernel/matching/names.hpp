@@ -15,6 +15,7 @@
 #include "index/vocabulary.hpp"
 #include "matching/lexemes.hpp"
 #include "matching/runs.hpp"
+#include "parsing/follow.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
@@ -25,7 +26,8 @@ class Names {
         : engine_(engine),
           lexemes_(lexemes),
           runs_(runs),
-          vocabulary_(vocabulary) {}
+          vocabulary_(vocabulary),
+          adjacency_(engine.stacks.lr()) {}
 
     // Adds those that go on with the name in progress, below some nodes of the vocabulary's trie (null: all of it).
     void add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words);
@@ -93,6 +95,7 @@ class Names {
         Tokens tokens;
         std::vector<std::pair<uint32_t, uint32_t>> by_node;  // of several nodes: which of them, ascending, and the token
     };
+    std::vector<std::vector<uint32_t>> apart(const std::vector<uint32_t>& nodes) const;
     void add_without(const Behind& behind, const std::vector<uint32_t>& without, std::vector<uint32_t>& words) const;
     // A text stands in some token behind a name that has ended.
     bool occurs(const End& end, const std::string& text);
@@ -115,13 +118,19 @@ class Names {
     // One of the states before a lexeme that are the same behind its first byte.
     LexState alike_at_start(LexState lex, Symbol slot);
     ByteSet bytes_of(const std::vector<uint32_t>& nodes) const;
-    bool has_below(uint32_t node, const std::string& text) const;
+    // Some token, read from this node on, writes the text; or it begins the text where it ends, so that the next one may write the rest.
+    enum class Written { kWhole, kBegun };
+    bool is_written_below(uint32_t node, const std::string& text, Written how) const;
+    // Bytes with which what follows a slot may begin, and perhaps others.
+    const ByteSet& next_bytes(Symbol slot);
     void add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const;
 
     const Engine engine_;
     Lexemes& lexemes_;
     Runs& runs_;
     const Vocabulary& vocabulary_;
+    Adjacency adjacency_;
+    std::unordered_map<Symbol, ByteSet> next_bytes_;
     template <class Value>
     using Memo = std::unordered_map<std::vector<uint32_t>, Value, WordsHash>;
     Memo<std::shared_ptr<const Inside>> inside_;

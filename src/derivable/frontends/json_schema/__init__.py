@@ -8,6 +8,7 @@
 | `cases` | schemas that must hold or fail, to cases in a normal form |
 | `emit` | the normal form to rules and terminals |
 | `translate` | what holds it together |
+| `references` | references inside a document, which are a meaning beside its grammar |
 
 A room imports from those above it.
 """
@@ -22,6 +23,7 @@ from ...support.collector import without_collector
 from ..languages import Contents, collected
 from .reading.options import Draft, Formats, KeyOrder, Options, Profile, Whitespace
 from .reading.sources import read_schema
+from .references import grammar_with_references
 from .translate import translate
 
 __all__ = ["grammar_from_json_schema"]
@@ -44,6 +46,7 @@ def grammar_from_json_schema(
     excludes: tuple[str, ...] = (),
     special_tokens: SpecialTokens = "text",
     contents: object = None,
+    references: bool = False,
 ) -> Rules:
     """See `Grammar.from_json_schema`.
 
@@ -52,6 +55,15 @@ def grammar_from_json_schema(
         excludes: texts that no string and no name of a member holds, as it is written.
         special_tokens: what the texts of that style mean that spell special tokens of the vocabulary.
     """
+    if references:
+
+        def make(schema: Any, holders: object) -> Rules:
+            given: dict[str, Any] = {"draft": draft, "whitespace": whitespace, "separators": separators}
+            given |= {"formats": formats, "registry": registry, "limits": limits, "relax": relax, "profile": profile}
+            return grammar_from_json_schema(schema, **given, contents=contents if holders is None else holders)
+
+        value, _ = read_schema(schema, limits, profile)
+        return grammar_with_references(value, make, key_order, profile, limits)
     with collected() as languages:
         value, source = read_schema(schema, limits, profile)
     options = Options.of(
