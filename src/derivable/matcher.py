@@ -61,6 +61,15 @@ class CompiledGrammar(ABC):
     def _binding(self) -> bytes: ...
 
     @property
+    @abstractmethod
+    def search(self) -> Any:
+        """What is kept of masks where only the tokenizer's own tokenization is allowed (`derivable.canonical`)."""
+
+    @abstractmethod
+    def followed_by(self, byte: int) -> CompiledGrammar:
+        """The same grammar for the same tokens, each with a byte behind it; kept."""
+
+    @property
     def reader(self) -> Reader | None:
         """What the texts stand for, `None` where they are just texts: that of the grammar. One that was loaded, or
         pickled, reads JSON where its grammar was made of a schema or of a type, since a type is not saved."""

@@ -1,0 +1,266 @@
+"""Behind which tokens a text of the grammar may follow whose tokenization begins with the tokens so far.
+
+What the tokenizer does is followed by `derivable.vocabularies.tokenization`, what the grammar allows by a matcher. A
+token is *kept* if there is a text that both can go on with. Behind most tokens a single byte shows it: behind `name` in
+a JSON string a blank may follow, no merge joins a blank to what is before it, and whatever comes then, the tokens so
+far stay as they are. Where no byte does, tokens are tried, one behind the other, the shortest texts first: behind `fal`
+only `s` and `se` may follow, the tokenizer puts none of them there, so `fal` is not kept.
+
+A mask may hold most of the vocabulary, so a byte is asked for behind all tokens at once: the mask of the same grammar
+at the same place for a vocabulary each of whose tokens has that byte behind it. Which bytes are worth that is learned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from .. import _kernel
+from ..errors import LimitError, TokenRejectedError
+from ..matcher import Matcher
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..matcher import CompiledGrammar
+    from ..vocabularies.tokenization import Ways
+
+    Mask: TypeAlias = NDArray[np.int32]
+
+__all__ = ["Search"]
+
+_MOST_PROBED = 4
+"""Bytes that are asked for behind all tokens at once. Each takes an index of its own."""
+
+_FEW, _MANY, _SAMPLE = 48, 512, 16
+"""Fewer tokens are looked at one by one at once; for more a byte is looked for, by that many of them."""
+
+_MOST_TRIED = 4_000
+"""Tokens that are tried behind one, before it is kept without being decided."""
+
+_MOST_TRIED_FOR_MASK = 40_000
+_MOST_PLACES = 256
+_BATCH = 1_024
+
+
+class _Known(NamedTuple):
+    """A place where it is known what is kept."""
+
+    matcher: Matcher
+    kept: Mask
+
+
+class Search:
+    """What is kept at the places of one constraint. It remembers the latest ones.
+
+    Args:
+        constraint: the grammar, compiled for a vocabulary whose tokenizer can be followed.
+
+    Attributes:
+        undecided: tokens that were kept because the search had come to its bounds.
+    """
+
+    def __init__(self, constraint: CompiledGrammar) -> None:
+        self._constraint = constraint
+        self._rules = constraint.vocabulary.tokenization
+        self._tokens = constraint.vocabulary.tokens
+        self._probed: list[int] = []
+        self._likely: list[int] = [0x20]  # bytes that settled tokens, the latest ones first
+        self._places: OrderedDict[tuple[Ways, bytes], list[_Known]] = OrderedDict()
+        self.undecided = 0
+
+    def kept(self, matcher: Matcher, ways: Ways) -> Mask:
+        """The tokens behind which a canonical text may follow, int32 [V / 32], as a mask has them.
+
+        Args:
+            matcher: where the text stands, without a budget.
+            ways: how the tokenizer may stand there.
+
+        Raises:
+            LimitError: the mask costs more than the constraint's limits allow.
+        """
+        rules = self._rules
+        words = _mask(matcher, len(rules.text))
+        kept = words & ~rules.text if rules.may_end(ways) else np.zeros_like(words)
+        text = words & rules.candidates(ways)
+        if text.any():
+            kept |= self._continued(matcher, ways, text)
+        return kept
+
+    def keeps(self, matcher: Matcher, ways: Ways, token: int) -> bool:
+        """Whether one token, which the grammar allows, is kept."""
+        if not self._rules.is_text[token]:
+            return self._rules.may_end(ways)
+        behind = self._rules.after(ways, token)
+        return bool(behind) and self._is_continued(matcher, token, behind, [_MOST_TRIED])
+
+    def _continued(self, matcher: Matcher, ways: Ways, text: Mask) -> Mask:
+        key = (ways, matcher.situation(2))
+        known = self._places.get(key)
+        if known is not None:
+            self._places.move_to_end(key)
+            for place in known:
+                if place.matcher.same_place(matcher):
+                    return place.kept
+        kept = self._found(matcher, ways, text)
+        self._places.setdefault(key, []).append(_Known(Matcher(matcher), kept))
+        if len(self._places) > _MOST_PLACES:
+            self._places.popitem(last=False)
+        return kept
+
+    def _found(self, matcher: Matcher, ways: Ways, text: Mask) -> Mask:
+        kept, left = np.zeros_like(text), [_MOST_TRIED_FOR_MASK]
+        asked = 0
+        while True:
+            for byte in self._probed[asked:]:
+                if _count(text) <= _FEW:
+                    break
+                asked += 1
+                kept |= self._settled(matcher, ways, text, byte)
+                text = text & ~kept
+            tokens = _tokens(text)
+            if len(tokens) <= _MANY or len(self._probed) >= _MOST_PROBED:
+                self._decide(matcher, ways, tokens, left, kept)
+                return kept
+            sample = tokens[:: max(1, len(tokens) // _SAMPLE)]
+            byte = self._worthwhile(matcher, ways, sample)
+            if byte is None:
+                self._decide(matcher, ways, tokens, left, kept)
+                return kept
+            self._probed.append(byte)
+
+    def _settled(self, matcher: Matcher, ways: Ways, text: Mask, byte: int) -> Mask:
+        """The tokens behind which this byte may follow, and settles that they are the tokenizer's own."""
+        settled = text & self._rules.settled_by(ways, byte)
+        if _count(settled) <= _FEW:
+            return np.zeros_like(text)
+        try:
+            probe = _standing(self._constraint.followed_by(byte), matcher)
+            return settled & _mask(probe, len(text))
+        except LimitError:  # they are looked at one by one
+            return np.zeros_like(text)
+
+    def _worthwhile(self, matcher: Matcher, ways: Ways, sample: list[int]) -> int | None:
+        """The byte that settles most of some tokens, if it is not yet asked for."""
+        found: Counter[int] = Counter()
+        for token in sample:
+            settling = self._rules.settling(self._rules.after(ways, token))
+            try:
+                probe = Matcher(matcher)
+                probe.advance_bytes(self._tokens[token] or b"")
+                found.update(byte for byte in probe.next_bytes() if settling >> byte & 1 and byte not in self._probed)
+            except (TokenRejectedError, LimitError):
+                continue
+        best = found.most_common(1)
+        return best[0][0] if best and best[0][1] * 4 >= len(sample) else None
+
+    def _decide(self, matcher: Matcher, ways: Ways, tokens: list[int], left: list[int], kept: Mask) -> None:
+        """Writes into a mask which tokens are kept, one by one."""
+        rules = self._rules
+        behind = {token: rules.after(ways, token) for token in tokens}
+        settling = {token: rules.settling(behind[token]) for token in tokens}
+        open_ones = tokens
+        for byte in (None, *self._likely):
+            suffix = b"" if byte is None else bytes([byte])
+            asked = [
+                token
+                for token in open_ones
+                if (rules.may_end(behind[token]) if byte is None else settling[token] >> byte & 1)
+            ]
+            found = set[int]()
+            for at in range(0, len(asked), _BATCH):
+                batch = asked[at : at + _BATCH]
+                try:
+                    answers = matcher.spells([(self._tokens[token] or b"") + suffix for token in batch])
+                except LimitError:
+                    continue
+                found.update(token for token, answer in zip(batch, answers, strict=True) if answer > (byte is None))
+            for token in found:
+                kept[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
+            open_ones = [token for token in open_ones if token not in found]
+        for token in open_ones:
+            if self._is_continued(matcher, token, behind[token], left):
+                kept[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
+
+    def _is_continued(self, matcher: Matcher, token: int, behind: Ways, left: list[int]) -> bool:
+        """Whether the tokens up to this one are the beginning of the tokenization of a text."""
+        if not behind:
+            return False
+        probe = Matcher(matcher)
+        try:
+            probe.advance_bytes(self._tokens[token] or b"")
+            tried = min(left[0], _MOST_TRIED)
+            verdict, used = self._tried(probe, behind, tried)
+            left[0] -= used
+        except TokenRejectedError:  # no token of text: the grammar names it
+            return self._rules.may_end(behind)
+        except LimitError:
+            verdict = None
+        self.undecided += verdict is None
+        return verdict is not False
+
+    def _tried(self, probe: Matcher, ways: Ways, most: int) -> tuple[bool | None, int]:
+        """Whether a canonical text follows, and how many tokens were tried to find out; `None`: not within so many."""
+        work, used = deque([(probe, ways)]), 0
+        if self._is_settled(probe, ways):
+            return True, used
+        while work:
+            probe, ways = work.popleft()
+            words = _mask(probe, len(self._rules.text))
+            if (words & ~self._rules.text).any() and self._rules.may_end(ways):
+                return True, used
+            for token in _tokens(words & self._rules.candidates(ways)):
+                used += 1
+                if used > most:
+                    return None, used
+                behind = self._rules.after(ways, token)
+                if not behind:
+                    continue
+                further = Matcher(probe)
+                try:
+                    further.advance_bytes(self._tokens[token] or b"")
+                except TokenRejectedError:
+                    continue
+                if self._is_settled(further, behind):
+                    return True, used
+                work.append((further, behind))
+        return False, used
+
+    def _is_settled(self, probe: Matcher, ways: Ways) -> bool:
+        if probe.is_accepting and self._rules.may_end(ways):
+            return True
+        settling = self._rules.settling(ways)
+        if not settling:
+            return False
+        likely = [bytes([byte]) for byte in self._likely if settling >> byte & 1]
+        if likely and any(probe.spells(likely)):
+            return True
+        for byte in probe.next_bytes():
+            if settling >> byte & 1:
+                self._likely = [byte, *(other for other in self._likely if other != byte)][:4]
+                return True
+        return False
+
+
+def _standing(constraint: CompiledGrammar, matcher: Matcher) -> Matcher:
+    """A matcher of another constraint of the same grammar, where one stands, without a budget."""
+    made = Matcher.__new__(Matcher)
+    made.constraint = constraint
+    _kernel.Matcher.__init__(made, constraint._kernel, state=matcher.state(budget=False))
+    return made
+
+
+def _mask(matcher: Matcher, words: int) -> Mask:
+    mask = np.zeros((1, words), np.int32)
+    _kernel.Matcher.fill_bitmask(matcher, mask)
+    return mask[0]
+
+
+def _tokens(mask: Mask) -> list[int]:
+    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+
+
+def _count(mask: Mask) -> int:
+    return int(np.unpackbits(mask.view(np.uint8)).sum())
