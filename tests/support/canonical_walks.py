@@ -37,17 +37,17 @@ _LARK = r"""
 start: statement+
 statement: NAME " = " sum "\n" | "if " sum ":\n" "    " NAME " = " sum "\n"
 sum: value (" + " value | "-" value)*
-value: NAME | NUMBER | "(" sum ")" | NAME "('" WORDS "')"
+value: NAME | NUMBER | "(" sum ")" | NAME "('" WORDS? "')"
 NAME: /[a-z_][a-z_0-9]{0,9}/
 NUMBER: /[0-9]{1,5}(\.[0-9]+)?/
-WORDS: /[^'\n]{0,20}/
+WORDS: /[^'\n]{1,20}/
 """
 
 
 GRAMMARS = {
     "person": lambda: dv.Grammar.from_json_schema(_PERSON, profile="spec"),
     "points": lambda: dv.Grammar.from_json_schema(_POINTS),
-    "regex": lambda: dv.Grammar.from_regex(r"(\w+( |  |\n\n?|'s |, |\. ?)){1,6}\w+\s{0,3}[0-9]{0,8}( ?!+)?"),
+    "regex": lambda: dv.Grammar.from_regex(r"([A-Za-zé]+( |  |\n\n?|'s |, |\. ?)){1,6}[a-z]+\s{0,3}[0-9]{0,8}( ?!+)?"),
     "json": lambda: dv.Grammar.builtin("json"),
     "lark": lambda: dv.Grammar.from_lark(_LARK),
 }
@@ -69,21 +69,30 @@ def walk(constraint: dv.Constraint, loose: dv.Constraint, rng: random.Random, ab
     Half of the choices are among the shorter tokens, of which a vocabulary has few.
     """
     matcher, guide = constraint.matcher(), loose.matcher(max_tokens=about)
-    ids, tokens = list[int](), constraint.vocabulary.tokens
-    guided = True
+    ids = list[int]()
     while True:
-        allowed = matcher.allowed_tokens()
-        if guided:
-            ending = np.intersect1d(guide.allowed_tokens(), allowed).tolist()
-            guided = bool(ending)
-        choices = ending if guided else allowed.tolist()
-        if rng.random() < 0.5:
-            short = [token for token in choices if len(tokens[token] or b"") <= 3]
-            choices = short or choices
-        token = rng.choice(choices)
+        token = _chosen(matcher, guide, rng)
         matcher.advance(token)
         if matcher.is_finished:
             return ids
-        if guided:
-            guide.advance(token)
         ids.append(token)
+        if not guide.is_finished and guide.allows(token):
+            guide.advance(token)
+        else:  # the shortest way to the end is no canonical one
+            guide = loose.matcher()
+            for each in ids:
+                guide.advance(each)
+
+
+def _chosen(matcher: dv.Matcher, guide: dv.Matcher, rng: random.Random) -> int:
+    """A token that is allowed, if possible one that both matchers allow."""
+    tokens = matcher.constraint.vocabulary.tokens
+    choices = guide.allowed_tokens().tolist()
+    if rng.random() < 0.5:
+        choices = [token for token in choices if len(tokens[token] or b"") <= 3] or choices
+    for token in rng.sample(choices, min(len(choices), 12)):
+        if matcher.allows(token):
+            return token
+    allowed = matcher.allowed_tokens()
+    both = np.intersect1d(guide.allowed_tokens(), allowed)
+    return int(rng.choice((both if len(both) else allowed).tolist()))

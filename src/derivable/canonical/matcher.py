@@ -112,8 +112,8 @@ class CanonicalMatcher(NarrowedMatcher):
         if not 0 <= token_id < self._rules.size:
             return False
         if self._known is None or self._known[0] is not self._past:
-            if self.constraint.search.keeps(self._without_budget(), self._ways, token_id):
-                return False
+            matcher, search = self._without_budget(), self.constraint.search
+            return not search.keeps(matcher, self._ways, token_id) and search.keeps_any(matcher, self._ways)
         kept = self._kept()
         if kept[token_id >> 5] >> (token_id & 31) & 1:
             return False

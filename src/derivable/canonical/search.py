@@ -41,8 +41,12 @@ _MOST_TRIED = 4_000
 """Tokens that are tried behind one, before it is kept without being decided."""
 
 _MOST_TRIED_FOR_MASK = 40_000
-_MOST_PLACES = 256
+_MOST_PLACES, _MOST_SHOWN, _MOST_NEXTS = 256, 65_536, 8
 _BATCH = 1_024
+_END = None  # in place of a text: that the text may end
+
+_Nexts: TypeAlias = "list[tuple[Matcher, NDArray[np.int64], bool]]"
+"""Places, the tokens of text that the grammar allows there, and whether it allows others."""
 
 
 class _Known(NamedTuple):
@@ -68,6 +72,7 @@ class Search:
         self._tokens = constraint.vocabulary.tokens
         self._probed: list[int] = []
         self._likely: list[int] = [0x20]  # bytes that settled tokens, the latest ones first
+        self._shown: OrderedDict[Ways, bytes] = OrderedDict()  # texts that settle what comes before them
         self._places: OrderedDict[tuple[Ways, bytes], list[_Known]] = OrderedDict()
         self.undecided = 0
 
@@ -84,7 +89,9 @@ class Search:
         rules = self._rules
         words = _mask(matcher, len(rules.text))
         kept = words & ~rules.text if rules.may_end(ways) else np.zeros_like(words)
-        text = words & rules.candidates(ways)
+        text = words & rules.text
+        if _count(text) > _MANY:  # what few may follow is asked of each
+            text &= rules.candidates(ways)
         if text.any():
             kept |= self._continued(matcher, ways, text)
         return kept
@@ -94,7 +101,14 @@ class Search:
         if not self._rules.is_text[token]:
             return self._rules.may_end(ways)
         behind = self._rules.after(ways, token)
-        return bool(behind) and self._is_continued(matcher, token, behind, [_MOST_TRIED])
+        return bool(behind) and self._is_continued(matcher, token, behind, [_MOST_TRIED], [])
+
+    def keeps_any(self, matcher: Matcher, ways: Ways) -> bool:
+        """Whether any token is kept, or the end."""
+        words = _mask(matcher, len(self._rules.text))
+        if self._rules.may_end(ways) and (words & ~self._rules.text).any():
+            return True
+        return any(self.keeps(matcher, ways, token) for token in _tokens(words & self._rules.text).tolist())
 
     def _continued(self, matcher: Matcher, ways: Ways, text: Mask) -> Mask:
         key = (ways, matcher.situation(2))
@@ -120,7 +134,7 @@ class Search:
                 asked += 1
                 kept |= self._settled(matcher, ways, text, byte)
                 text = text & ~kept
-            tokens = _tokens(text)
+            tokens = _tokens(text).tolist()
             if len(tokens) <= _MANY or len(self._probed) >= _MOST_PROBED:
                 self._decide(matcher, ways, tokens, left, kept)
                 return kept
@@ -159,40 +173,49 @@ class Search:
     def _decide(self, matcher: Matcher, ways: Ways, tokens: list[int], left: list[int], kept: Mask) -> None:
         """Writes into a mask which tokens are kept, one by one."""
         rules = self._rules
-        behind = {token: rules.after(ways, token) for token in tokens}
-        settling = {token: rules.settling(behind[token]) for token in tokens}
-        open_ones = tokens
-        for byte in (None, *self._likely):
-            suffix = b"" if byte is None else bytes([byte])
-            asked = [
-                token
-                for token in open_ones
-                if (rules.may_end(behind[token]) if byte is None else settling[token] >> byte & 1)
-            ]
-            found = set[int]()
-            for at in range(0, len(asked), _BATCH):
-                batch = asked[at : at + _BATCH]
-                try:
-                    answers = matcher.spells([(self._tokens[token] or b"") + suffix for token in batch])
-                except LimitError:
-                    continue
-                found.update(token for token, answer in zip(batch, answers, strict=True) if answer > (byte is None))
-            for token in found:
-                kept[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
-            open_ones = [token for token in open_ones if token not in found]
-        for token in open_ones:
-            if self._is_continued(matcher, token, behind[token], left):
-                kept[token >> 5] |= np.int32(np.uint32(1 << (token & 31)).view(np.int32))
+        behind = {token: found for token in tokens if (found := rules.after(ways, token))}
+        for text in (_END, *(bytes([byte]) for byte in self._likely)):
+            asked = {token: text for token, ways in behind.items() if self._would_settle(ways, text)}
+            for token in self._spelled(matcher, asked):
+                _add(kept, token)
+                del behind[token]
+        asked = {token: shown for token, ways in behind.items() if (shown := self._shown.get(ways)) is not None}
+        for token in self._spelled(matcher, asked):
+            _add(kept, token)
+            del behind[token]
+        places: _Nexts = []
+        for token, ways in behind.items():
+            if self._is_continued(matcher, token, ways, left, places):
+                _add(kept, token)
 
-    def _is_continued(self, matcher: Matcher, token: int, behind: Ways, left: list[int]) -> bool:
+    def _would_settle(self, ways: Ways, text: bytes | None) -> bool:
+        if text is _END:
+            return self._rules.may_end(ways)
+        return bool(text) and bool(self._rules.settling(ways) >> text[0] & 1)
+
+    def _spelled(self, matcher: Matcher, asked: dict[int, bytes | None]) -> list[int]:
+        """The tokens behind which the grammar allows a text each, or the end (`_END`)."""
+        found, all_asked = list[int](), list(asked.items())
+        for at in range(0, len(all_asked), _BATCH):
+            batch = all_asked[at : at + _BATCH]
+            try:
+                answers = matcher.spells([(self._tokens[token] or b"") + (text or b"") for token, text in batch])
+            except LimitError:
+                continue
+            found += [
+                token for (token, text), answer in zip(batch, answers, strict=True) if answer > (text is _END)
+            ]
+        return found
+
+    def _is_continued(self, matcher: Matcher, token: int, behind: Ways, left: list[int], nexts: _Nexts) -> bool:
         """Whether the tokens up to this one are the beginning of the tokenization of a text."""
         if not behind:
             return False
         probe = Matcher(matcher)
         try:
             probe.advance_bytes(self._tokens[token] or b"")
-            tried = min(left[0], _MOST_TRIED)
-            verdict, used = self._tried(probe, behind, tried)
+            most = min(left[0], _MOST_TRIED)
+            verdict, used = self._tried(probe, behind, most, nexts)
             left[0] -= used
         except TokenRejectedError:  # no token of text: the grammar names it
             return self._rules.may_end(behind)
@@ -201,47 +224,70 @@ class Search:
         self.undecided += verdict is None
         return verdict is not False
 
-    def _tried(self, probe: Matcher, ways: Ways, most: int) -> tuple[bool | None, int]:
+    def _tried(self, probe: Matcher, ways: Ways, most: int, nexts: _Nexts) -> tuple[bool | None, int]:
         """Whether a canonical text follows, and how many tokens were tried to find out; `None`: not within so many."""
-        work, used = deque([(probe, ways)]), 0
-        if self._is_settled(probe, ways):
+        begun, used = ways, 0
+        if self._settled_here(probe, ways) is not None:
             return True, used
+        work = deque([(probe, ways, b"")])
         while work:
-            probe, ways = work.popleft()
-            words = _mask(probe, len(self._rules.text))
-            if (words & ~self._rules.text).any() and self._rules.may_end(ways):
+            probe, ways, text = work.popleft()
+            tokens, has_special = self._next_tokens(probe, nexts)
+            if has_special and self._rules.may_end(ways):
                 return True, used
-            for token in _tokens(words & self._rules.candidates(ways)):
-                used += 1
-                if used > most:
-                    return None, used
+            for token in self._rules.following(ways, tokens):
                 behind = self._rules.after(ways, token)
                 if not behind:
                     continue
-                further = Matcher(probe)
+                used += 1
+                if used > most:
+                    return None, used
+                further, spelled = Matcher(probe), self._tokens[token] or b""
                 try:
-                    further.advance_bytes(self._tokens[token] or b"")
+                    further.advance_bytes(spelled)
                 except TokenRejectedError:
                     continue
-                if self._is_settled(further, behind):
+                settled = self._settled_here(further, behind)
+                if settled is not None:
+                    if settled:
+                        self._show(begun, text + spelled + settled)
                     return True, used
-                work.append((further, behind))
+                work.append((further, behind, text + spelled))
         return False, used
 
-    def _is_settled(self, probe: Matcher, ways: Ways) -> bool:
-        if probe.is_accepting and self._rules.may_end(ways):
-            return True
+    def _next_tokens(self, probe: Matcher, nexts: _Nexts) -> tuple[NDArray[np.int64], bool]:
+        """The tokens of text that the grammar allows at a place, and whether it allows others. `nexts` are those that
+        were asked for before."""
+        for other, tokens, has_special in nexts:
+            if other.same_place(probe):
+                return tokens, has_special
+        words = _mask(probe, len(self._rules.text))
+        tokens, has_special = _tokens(words & self._rules.text), bool((words & ~self._rules.text).any())
+        if len(nexts) < _MOST_NEXTS:
+            nexts.append((probe, tokens, has_special))
+        return tokens, has_special
+
+    def _show(self, ways: Ways, text: bytes) -> None:
+        """Remembers a text that settles what comes before it, wherever the grammar allows it."""
+        self._shown[ways] = text
+        if len(self._shown) > _MOST_SHOWN:
+            self._shown.popitem(last=False)
+
+    def _settled_here(self, probe: Matcher, ways: Ways) -> bytes | None:
+        """A byte that may come next and settles what is before it; nothing, where the text may end; or `None`."""
+        if self._rules.may_end(ways) and probe.is_accepting:
+            return b""
         settling = self._rules.settling(ways)
         if not settling:
-            return False
-        likely = [bytes([byte]) for byte in self._likely if settling >> byte & 1]
-        if likely and any(probe.spells(likely)):
-            return True
+            return None
+        for byte in self._likely:
+            if settling >> byte & 1 and probe.spells([bytes([byte])]) != b"\0":
+                return bytes([byte])
         for byte in probe.next_bytes():
             if settling >> byte & 1:
                 self._likely = [byte, *(other for other in self._likely if other != byte)][:4]
-                return True
-        return False
+                return bytes([byte])
+        return None
 
 
 def _standing(constraint: CompiledGrammar, matcher: Matcher) -> Matcher:
@@ -258,8 +304,15 @@ def _mask(matcher: Matcher, words: int) -> Mask:
     return mask[0]
 
 
-def _tokens(mask: Mask) -> list[int]:
-    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+def _tokens(mask: Mask) -> NDArray[np.int64]:
+    """The tokens of a mask, ascending."""
+    (words,) = mask.nonzero()
+    places = np.flatnonzero(np.unpackbits(mask[words].view(np.uint8), bitorder="little"))
+    return words[places >> 5] << 5 | places & 31
+
+
+def _add(mask: Mask, token: int) -> None:
+    mask.view(np.uint32)[token >> 5] |= np.uint32(1 << (token & 31))
 
 
 def _count(mask: Mask) -> int:

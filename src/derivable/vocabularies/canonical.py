@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 
 __all__ = ["CanonicalPairs"]
 
+_MOST_KEPT = 4_096  # tokens of which it is known what may not follow; 8 KB each for 128,000 tokens
 _NEVER = (1 << 31) - 1  # the rank of a merge that there is not
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
@@ -53,8 +55,14 @@ class _Spines:
         order = np.argsort(tokens, kind="stable")
         self.pieces = np.frombuffer(self._pieces, np.int32)[order]
         self.taken = np.frombuffer(self._taken, np.int32)[order]
-        self.starts = np.searchsorted(tokens[order], np.arange(size + 1))
         self.tokens = tokens[order]
+        self.starts = np.searchsorted(self.tokens, np.arange(size + 1))
+        # When a piece comes about, and when it is taken: the highest rank of all merges up to then.
+        self.until = self.taken.copy()
+        first = self.starts[self.tokens] == np.arange(len(order))
+        for _ in range(int(np.diff(self.starts).max(initial=0))):  # a longest spine has as many
+            self.until[1:] = np.maximum(self.until[1:], np.where(first[1:], -1, self.until[:-1]))
+        self.since = np.where(first, -1, np.roll(self.until, 1))
 
     def of(self, token: int) -> tuple[list[int], list[int]]:
         """The pieces of a token, and when they are taken."""
@@ -94,9 +102,10 @@ class CanonicalPairs:
         self._with_left, self._with_right, self._with_rank = merged[order, 0], merged[order, 1], order
         first = np.array([token[0] if token else 0 for token in tokens], np.int64)
         self._with_byte = first[self._with_right]
-        self._begun_order = np.argsort(self._left.pieces, kind="stable")
-        self._begun_pieces = self._left.pieces[self._begun_order]
-        self._refused: dict[int, NDArray[np.int64]] = {}
+        self._begun = np.argsort(self._left.pieces, kind="stable")
+        self._begun_starts = np.searchsorted(self._left.pieces[self._begun], np.arange(self.size + 1))
+        self._with_starts = np.searchsorted(self._with_left, np.arange(self.size + 1))
+        self._refused: OrderedDict[int, NDArray[np.int32]] = OrderedDict()
         self._parted: dict[int, int] = {}
 
     def _derive(self, ids: Mapping[str, int], merged: NDArray[np.int64], fallback: bool) -> None:
@@ -135,27 +144,42 @@ class CanonicalPairs:
 
     def _merges_of(self, piece: int, taken: int) -> NDArray[np.int64]:
         """The merges with this left part that come before it is taken, as places in the table of merges."""
-        low, high = np.searchsorted(self._with_left, [piece, piece + 1])
+        low, high = self._with_starts[piece], self._with_starts[piece + 1]
         return low + np.flatnonzero(self._with_rank[low:high] < taken)
 
-    def refused(self, token: int) -> NDArray[np.int64]:
+    def refused(self, token: int) -> NDArray[np.int32]:
         """The producible tokens that may not follow a token, ascending: none after one that is not text.
 
-        Cost: some milliseconds at the first time, then kept.
+        Cost: about half a millisecond; the latest ones are kept.
         """
         known = self._refused.get(token)
         if known is None:
-            # Near are those with a merge over the boundary that comes before either of its parts is taken.
-            near: set[int] = set()
-            before = self._right.of(token)
-            for x, taken in zip(*before, strict=True):
-                for merge in self._merges_of(x, taken).tolist():
-                    low, high = np.searchsorted(self._begun_pieces, [0, 1] + self._with_right[merge])
-                    begun = self._begun_order[low:high]
-                    near.update(self._left.tokens[begun[self._with_rank[merge] <= self._left.taken[begun]]].tolist())
-            joined = sorted(other for other in near if self._is_joined(before, self._left.of(other)))
-            known = self._refused[token] = np.array(joined, np.int64)
+            spine, others = self._right, self._left
+            joined = np.zeros(self.size, bool)
+            for at in range(spine.starts[token], spine.starts[token + 1]):
+                merges = self._merges_of(spine.pieces[at], spine.taken[at])
+                rights = self._with_right[merges]
+                # The places on left spines of the right parts of these merges, one behind the other.
+                counts = self._begun_starts[rights + 1] - self._begun_starts[rights]
+                total = np.cumsum(counts)
+                inside = np.arange(total[-1] if len(total) else 0) - np.repeat(total - counts, counts)
+                places = self._begun[np.repeat(self._begun_starts[rights], counts) + inside]
+                # Both parts are there at one time, and the merge is the next one.
+                meets = np.repeat(self._with_rank[merges], counts) <= others.taken[places]
+                meets &= (spine.since[at] <= others.until[places]) & (others.since[places] < spine.until[at])
+                joined[others.tokens[places[meets]]] = True
+            known = self._refused[token] = np.flatnonzero(joined).astype(np.int32)
+            if len(self._refused) > _MOST_KEPT:
+                self._refused.popitem(last=False)
         return known
+
+    def may_follow(self, token: int, others: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some producible tokens may follow a token, bool [n]."""
+        refused = self.refused(token)
+        if not len(refused):
+            return np.ones(len(others), bool)
+        places = np.searchsorted(refused, others)
+        return refused[np.minimum(places, len(refused) - 1)] != others
 
     def after(self, token: int) -> NDArray[np.bool_]:
         """Which tokens may follow a token, bool [V]; all producible ones after a token that is not text."""

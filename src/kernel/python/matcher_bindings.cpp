@@ -92,7 +92,8 @@ void bind_beginnings(nb::class_<Matcher>& matcher) {
                 return nb::bytes(state.data(), state.size());
             },
             nb::arg("budget") = true,
-            "Where the sequence stands, for a matcher of the same grammar and vocabulary in any process; also what is left of its budget, or "
+            "Where the sequence stands, for a matcher of the same grammar and vocabulary in any process; also what is left of its budget, "
+            "or "
             "not.");
 }
 
@@ -131,12 +132,9 @@ void bind_steps(nb::class_<Matcher>& matcher) {
         .def(
             "spells",
             [](Matcher& self, nb::handle texts) {
-                std::vector<nb::object> held;  // the texts stay while they are looked at
+                const std::vector<nb::object> held = objects_of("texts", "a list of bytes", texts);
                 std::vector<std::string_view> views;
-                for (nb::handle text : nb::iter(texts)) {
-                    held.push_back(nb::borrow(text));
-                    views.push_back(bytes_of("texts", text));
-                }
+                for (const nb::object& text : held) views.push_back(bytes_of("texts", text));
                 std::vector<uint8_t> found;
                 {
                     Call call;
