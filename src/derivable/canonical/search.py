@@ -41,10 +41,12 @@ _MOST_TRIED = 4_000
 """Tokens that are tried behind one, before it is kept without being decided."""
 
 _MOST_TRIED_FOR_MASK = 40_000
-_MOST_PLACES, _MOST_SHOWN, _MOST_NEXTS = 256, 65_536, 8
+_MOST_PLACES, _MOST_PATHS, _MOST_NEXTS = 2_048, 8, 8
+_DEEP = 4  # tokens up to which the search goes deep first
 _BATCH = 1_024
 _END = None  # in place of a text: that the text may end
 
+_Path: TypeAlias = "tuple[tuple[int, ...], bytes]"
 _Nexts: TypeAlias = "list[tuple[Matcher, NDArray[np.int64], bool]]"
 """Places, the tokens of text that the grammar allows there, and whether it allows others."""
 
@@ -72,7 +74,7 @@ class Search:
         self._tokens = constraint.vocabulary.tokens
         self._probed: list[int] = []
         self._likely: list[int] = [0x20]  # bytes that settled tokens, the latest ones first
-        self._shown: OrderedDict[Ways, bytes] = OrderedDict()  # texts that settle what comes before them
+        self._paths: list[_Path] = []  # tokens and a byte behind them that settled others, the latest ones first
         self._places: OrderedDict[tuple[Ways, bytes], list[_Known]] = OrderedDict()
         self.undecided = 0
 
@@ -179,14 +181,31 @@ class Search:
             for token in self._spelled(matcher, asked):
                 _add(kept, token)
                 del behind[token]
-        asked = {token: shown for token, ways in behind.items() if (shown := self._shown.get(ways)) is not None}
-        for token in self._spelled(matcher, asked):
-            _add(kept, token)
-            del behind[token]
+        for path in (None, *self._paths):
+            asked = {token: text for token, ways in behind.items() if (text := self._shown_by(ways, path)) is not None}
+            for token in self._spelled(matcher, asked):
+                _add(kept, token)
+                del behind[token]
         places: _Nexts = []
         for token, ways in behind.items():
-            if self._is_continued(matcher, token, ways, left, places):
+            texts = [text for path in self._paths if (text := self._shown_by(ways, path)) is not None]
+            is_shown = any(self._spelled(matcher, {token: text}) for text in texts)
+            if is_shown or self._is_continued(matcher, token, ways, left, places):
                 _add(kept, token)
+
+    def _shown_by(self, ways: Ways, path: _Path | None) -> bytes | None:
+        """A text that settles what comes before it: what was found before, or some tokens and a byte, if they do."""
+        if path is None:
+            return self._rules.shown.get(ways)
+        tokens, settled = path
+        behind = ways
+        for token in tokens:
+            behind = self._rules.after(behind, token)
+        if not behind or not self._would_settle(behind, settled):
+            return None
+        text = b"".join(self._tokens[token] or b"" for token in tokens) + settled
+        self._rules.show(ways, text)
+        return text
 
     def _would_settle(self, ways: Ways, text: bytes | None) -> bool:
         if text is _END:
@@ -229,9 +248,9 @@ class Search:
         begun, used = ways, 0
         if self._settled_here(probe, ways) is not None:
             return True, used
-        work = deque([(probe, ways, b"")])
+        work: deque[tuple[Matcher, Ways, tuple[int, ...]]] = deque([(probe, ways, ())])
         while work:
-            probe, ways, text = work.popleft()
+            probe, ways, path = work.popleft()
             tokens, has_special = self._next_tokens(probe, nexts)
             if has_special and self._rules.may_end(ways):
                 return True, used
@@ -250,9 +269,11 @@ class Search:
                 settled = self._settled_here(further, behind)
                 if settled is not None:
                     if settled:
-                        self._show(begun, text + spelled + settled)
+                        self._show(begun, (*path, token), settled)
                     return True, used
-                work.append((further, behind, text + spelled))
+                # Deep first, since the bytes of a character are as many tokens; but no text need end.
+                add = work.appendleft if len(path) < _DEEP else work.append
+                add((further, behind, (*path, token)))
         return False, used
 
     def _next_tokens(self, probe: Matcher, nexts: _Nexts) -> tuple[NDArray[np.int64], bool]:
@@ -267,11 +288,10 @@ class Search:
             nexts.append((probe, tokens, has_special))
         return tokens, has_special
 
-    def _show(self, ways: Ways, text: bytes) -> None:
-        """Remembers a text that settles what comes before it, wherever the grammar allows it."""
-        self._shown[ways] = text
-        if len(self._shown) > _MOST_SHOWN:
-            self._shown.popitem(last=False)
+    def _show(self, ways: Ways, path: tuple[int, ...], settled: bytes) -> None:
+        """Remembers what settled the tokens before it."""
+        self._rules.show(ways, b"".join(self._tokens[token] or b"" for token in path) + settled)
+        self._paths = [(path, settled), *(other for other in self._paths if other != (path, settled))][:_MOST_PATHS]
 
     def _settled_here(self, probe: Matcher, ways: Ways) -> bytes | None:
         """A byte that may come next and settles what is before it; nothing, where the text may end; or `None`."""

@@ -23,6 +23,7 @@ from derivable.vocabularies.splitting import ALL_BYTES, Splitter
 __all__ = ["Tokenization", "Way", "Ways", "packed"]
 
 _MOST_KEPT = 512  # answers of V bits, of each kind (8 MB for 128,000 tokens)
+_MOST_SHOWN = 1 << 16
 _MOST_STATES = 64  # starts from which it is known where tokens lead (32 MB)
 
 _T = TypeVar("_T")
@@ -62,6 +63,8 @@ class Tokenization:
     Attributes:
         pairs: what merges decide.
         start: the ways at the start of a text.
+        is_text: bool [V], the tokens that have bytes; `text` is the same as a mask.
+        shown: by ways, a text that settles what comes before it. The latest ones.
     """
 
     def __init__(self, document: Mapping[str, Any], tokens: Sequence[bytes | None], where: str) -> None:
@@ -94,6 +97,7 @@ class Tokenization:
         begins[[at for at, token in enumerate(tokens) if token in self._begin_alone]] = True
         self._begins_alone = begins
         self.start: Ways = frozenset([Way(0 if self._splitter is None else self._splitter.start, -1, b"")])
+        self.shown: OrderedDict[Ways, bytes] = OrderedDict()
         self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
         self._properties: dict[str, list[Any]] = {}
         self._parted: dict[int, NDArray[np.bool_]] = {}
@@ -202,6 +206,12 @@ class Tokenization:
         if way.held or not self._splitter.covers(way.state):
             return 0
         return self.pairs.parting(way.last) & self._splitter.settling(way.state)
+
+    def show(self, ways: Ways, text: bytes) -> None:
+        """Remembers a text that settles what comes before it, for whoever asks again (`shown`)."""
+        self.shown[ways] = text
+        if len(self.shown) > _MOST_SHOWN:
+            self.shown.popitem(last=False)
 
     def settled_by(self, ways: Ways, byte: int) -> NDArray[np.int32]:
         """The tokens of text behind which this byte makes it certain that they are the tokenizer's own, as a mask."""

@@ -1,0 +1,81 @@
+"""What a mask of canonical tokens costs: `dv.compile(..., canonical=True)`.
+
+    python benchmarks/canonical.py --texts 20
+
+For each vocabulary and grammar of `tests/support/canonical_walks.py`: texts are chosen at random from canonical masks,
+and then followed by a new constraint, which is asked for a mask before each token. First pass: all places are new.
+Second pass: the same texts again. Beside it the masks of the same grammar without `canonical`, and how many tokens are
+left of those that the grammar allows. Prints a table in Markdown.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import derivable as dv
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests")]
+
+from canonical_walks import GRAMMARS, tokenizer_of, walk  # noqa: E402
+from shared_data import SHARED  # noqa: E402
+
+
+def followed(constraint: dv.Constraint, texts: list[list[int]]) -> tuple[list[float], list[int]]:
+    """Seconds of each mask along some texts, and how many tokens each allows."""
+    seconds, allowed = list[float](), list[int]()
+    bitmask = dv.allocate_bitmask(1, constraint.vocabulary.size)
+    for ids in texts:
+        matcher = constraint.matcher()
+        for token in ids:
+            begun = time.perf_counter()
+            matcher.fill_bitmask(bitmask)
+            seconds.append(time.perf_counter() - begun)
+            allowed.append(int(np.unpackbits(bitmask.view(np.uint8)).sum()))
+            matcher.advance(token)
+    return seconds, allowed
+
+
+def shown(seconds: list[float]) -> str:
+    """Mean, median and p99 in milliseconds."""
+    milliseconds = np.array(seconds) * 1e3
+    return " / ".join(f"{value:.2f}" for value in (milliseconds.mean(), *np.percentile(milliseconds, [50, 99])))
+
+
+def main(
+    texts: Annotated[int, typer.Option(help="of each grammar and vocabulary")] = 20,
+    about: Annotated[int, typer.Option(help="tokens of a text, at most (more where it has to be)")] = 60,
+) -> None:
+    """Prints the table."""
+    print("| vocabulary | grammar | masks | first pass, ms mean / p50 / p99 | second pass | without | tokens left |")
+    print("|---|---|---|---|---|---|---|")
+    for name in ("llama-2", "llama-3", "qwen-2"):
+        folder = SHARED / "data" / "tokenizers" / name
+        vocabulary, encode = dv.Vocabulary.from_tokenizer_json(folder), tokenizer_of(folder)
+        begun = time.perf_counter()
+        _ = vocabulary.tokenization
+        read = time.perf_counter() - begun
+        for grammar, make in GRAMMARS.items():
+            strict, loose = dv.compile(make(), vocabulary, canonical=True), dv.compile(make(), vocabulary)
+            rng = random.Random(grammar)
+            found = [walk(strict, loose, rng, about) for _ in range(texts)]
+            assert all(encode(vocabulary.decode(ids).decode()) == ids for ids in found)
+            del strict, loose
+            fresh, plain = dv.compile(make(), vocabulary, canonical=True), dv.compile(make(), vocabulary)
+            first, kept = followed(fresh, found)
+            second, _ = followed(fresh, found)
+            without, allowed = followed(plain, found)
+            share = sum(kept) / sum(allowed)
+            print(f"| {name} | {grammar} | {len(first)} | {shown(first)} | {shown(second)} | {shown(without)} | {share:.1%} |")
+        print(f"{name}: {read:.1f} s to read how it tokenizes", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    typer.run(main)
