@@ -1,6 +1,6 @@
 """What a mask of canonical tokens costs: `dv.compile(..., canonical=True)`.
 
-    python benchmarks/canonical.py --texts 20
+    python benchmarks/canonical.py --shared ../shared --texts 20
 
 For each vocabulary and grammar of `tests/support/canonical_walks.py`: texts are chosen at random from canonical masks,
 and then followed by a new constraint, which is asked for a mask before each token. First pass: all places are new.
@@ -10,22 +10,17 @@ left of those that the grammar allows. Prints a table in Markdown.
 
 from __future__ import annotations
 
+import importlib
 import random
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 import derivable as dv
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests")]
-
-from canonical_walks import GRAMMARS, tokenizer_of, walk  # noqa: E402
-from shared_data import SHARED  # noqa: E402
 
 
 def followed(constraint: dv.Constraint, texts: list[list[int]]) -> tuple[list[float], list[int]]:
@@ -50,22 +45,25 @@ def shown(seconds: list[float]) -> str:
 
 
 def main(
+    shared: Annotated[Path, typer.Option(help="the folder of shared data")] = Path("../shared"),
     texts: Annotated[int, typer.Option(help="of each grammar and vocabulary")] = 20,
     about: Annotated[int, typer.Option(help="tokens of a text, at most (more where it has to be)")] = 60,
 ) -> None:
     """Prints the table."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+    support: Any = importlib.import_module("canonical_walks")
     print("| vocabulary | grammar | masks | first pass, ms mean / p50 / p99 | second pass | without | tokens left |")
     print("|---|---|---|---|---|---|---|")
     for name in ("llama-2", "llama-3", "qwen-2"):
-        folder = SHARED / "data" / "tokenizers" / name
-        vocabulary, encode = dv.Vocabulary.from_tokenizer_json(folder), tokenizer_of(folder)
+        folder = shared / "data" / "tokenizers" / name
+        vocabulary, encode = dv.Vocabulary.from_tokenizer_json(folder), support.tokenizer_of(folder)
         begun = time.perf_counter()
         _ = vocabulary.tokenization
         read = time.perf_counter() - begun
-        for grammar, make in GRAMMARS.items():
+        for grammar, make in support.GRAMMARS.items():
             strict, loose = dv.compile(make(), vocabulary, canonical=True), dv.compile(make(), vocabulary)
             rng = random.Random(grammar)
-            found = [walk(strict, loose, rng, about) for _ in range(texts)]
+            found = [support.walk(strict, loose, rng, about) for _ in range(texts)]
             assert all(encode(vocabulary.decode(ids).decode()) == ids for ids in found)
             del strict, loose
             fresh, plain = dv.compile(make(), vocabulary, canonical=True), dv.compile(make(), vocabulary)
@@ -73,7 +71,8 @@ def main(
             second, _ = followed(fresh, found)
             without, allowed = followed(plain, found)
             share = sum(kept) / sum(allowed)
-            print(f"| {name} | {grammar} | {len(first)} | {shown(first)} | {shown(second)} | {shown(without)} | {share:.1%} |")
+            figures = " | ".join(map(shown, (first, second, without)))
+            print(f"| {name} | {grammar} | {len(first)} | {figures} | {share:.1%} |")
         print(f"{name}: {read:.1f} s to read how it tokenizes", file=sys.stderr)
 
 

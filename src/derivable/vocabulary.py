@@ -513,6 +513,15 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        derived = {"_kernel_vocabulary", "_index", "_spelling", "_splits", "spellings", "tokenization", "_decoded", "_followed"}
+        derived = {
+            "_kernel_vocabulary",
+            "_index",
+            "_spelling",
+            "_splits",
+            "spellings",
+            "tokenization",
+            "_decoded",
+            "_followed",
+        }
         derived |= {"tokens"} if "_tables" in self.__dict__ else set()
         return {name: value for name, value in self.__dict__.items() if name not in derived}

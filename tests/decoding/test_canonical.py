@@ -182,7 +182,11 @@ def test_tokenizers_of_which_it_cannot_be_told_are_refused(tmp_path: Path) -> No
         ("pre_tokenizer", split("[a&&[b]]|[^a]"), "class inside a class"),
         ("pre_tokenizer", split("("), "cannot be followed"),
         ("pre_tokenizer", split("[ab]|[^ab]") | {"behavior": "MergedWithNext"}, "between the pieces"),
-        ("pre_tokenizer", {"type": "Sequence", "pretokenizers": [split("a|[^a]"), split("b|[^b]")]}, "several patterns"),
+        (
+            "pre_tokenizer",
+            {"type": "Sequence", "pretokenizers": [split("a|[^a]"), split("b|[^b]")]},
+            "several patterns",
+        ),
         ("normalizer", {"type": "NFKC"}, "normalizer"),
     ):
         path.write_text(json.dumps(document | {key: value}), encoding="utf-8")

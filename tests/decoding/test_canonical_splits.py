@@ -18,7 +18,8 @@ from derivable.canonical import search
 tokenizers = pytest.importorskip("tokenizers")
 
 LLAMA_3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 GPT_2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 PATTERNS = {
@@ -131,7 +132,7 @@ def test_special_tokens_end_a_text(tmp_path: Path) -> None:
     for ids in tokenizations:
         for at, token in enumerate((*ids, 0)):
             masks[ids[:at]].add(token)
-    grammar = dv.Grammar.from_lark('start: /[ab ]{1,3}/ <sep> /[ab ]{1,3}/', dialect="llguidance")
+    grammar = dv.Grammar.from_lark("start: /[ab ]{1,3}/ <sep> /[ab ]{1,3}/", dialect="llguidance")
     constraint = dv.compile(grammar, vocabulary, canonical=True)
     assert_as_defined(constraint, masks)
 

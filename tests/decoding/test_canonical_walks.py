@@ -1,4 +1,4 @@
-"""Are texts chosen from canonical masks what the tokenizers of real models make of them, and is all that they make allowed?"""
+"""Are texts chosen from canonical masks what real tokenizers make of them, and is all that these make allowed?"""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_walks(name: str, grammar: str) -> None:
 @pytest.mark.parametrize("grammar", GRAMMARS)
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_ten_thousand_walks(name: str, grammar: str) -> None:
-    """Ten thousand texts in all, and as many the other way round."""
-    walks_are_canonical(name, grammar, 670, 40)
-    tokenizations_are_allowed(name, grammar, 670, 40)
+    """Ten thousand texts in all, and three thousand the other way round."""
+    walks_are_canonical(name, grammar, 670, 24)
+    tokenizations_are_allowed(name, grammar, 200, 24)
     assert not compiled(name, grammar)[0].search.undecided

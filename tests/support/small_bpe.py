@@ -43,11 +43,13 @@ def trained(path: Path, seed: int) -> Path:
 
 
 def splitting(path: Path, seed: int, pattern: str, alphabet: str, *, alone: bool = False, merges: int = 14) -> Path:
-    """A small byte-level BPE that splits texts by a pattern first. `alone`: there are tokens that merges do not lead to,
-    for pieces that are just such a token."""
+    """A small byte-level BPE that splits texts by a pattern first, for texts of some characters.
+
+    `alone`: there are tokens that merges do not lead to, for pieces that are just such a token.
+    """
     rng = random.Random(seed)
     spelled = {0x20: "Ġ", 0x0A: "Ċ", 0x0D: "č", 0x09: "ĉ"}
-    pieces = list(dict.fromkeys(spelled.get(byte, chr(byte + 0x100 if 0x80 <= byte < 0xA1 else byte)) for byte in alphabet.encode()))
+    pieces = list(dict.fromkeys(spelled.get(byte, chr(byte)) for byte in alphabet.encode()))
     singles, pairs = list(pieces), list[tuple[str, str]]()
     while len(pairs) < merges:
         pair = (rng.choice(pieces), rng.choice(pieces))
@@ -58,7 +60,11 @@ def splitting(path: Path, seed: int, pattern: str, alphabet: str, *, alone: bool
         text = "".join(rng.choices(singles, k=rng.randint(2, 5)))
         if text not in pieces:
             pieces.append(text)
-    model = {"type": "BPE", "vocab": {text: at for at, text in enumerate(["<end>", *pieces])}, "merges": [list(p) for p in pairs]}
+    model = {
+        "type": "BPE",
+        "vocab": {text: at for at, text in enumerate(["<end>", *pieces])},
+        "merges": [list(p) for p in pairs],
+    }
     model |= {"byte_fallback": False, "fuse_unk": False, "unk_token": None, "ignore_merges": alone}
     added = [{"id": 0, "content": "<end>", "special": True, "single_word": False}]
     added[0] |= {"lstrip": False, "rstrip": False, "normalized": False}

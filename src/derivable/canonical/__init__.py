@@ -1,1 +1,1 @@
-"""Only the tokenizer's own tokenization: which tokens have a canonical text behind them, and matchers that allow these."""
+"""Only the tokenizer's own tokenization: behind which tokens a text has it, and matchers that allow these."""

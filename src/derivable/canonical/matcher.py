@@ -48,10 +48,12 @@ class CanonicalMatcher(NarrowedMatcher):
         if isinstance(origin, CanonicalMatcher):
             self._past, self._known = origin._past, origin._known
 
+    _past: _Step | None
+    _known: tuple[_Step | None, NDArray[np.int32]] | None  # what is kept, and where
+
     def _begin(self) -> None:
         self._rules = self.constraint.vocabulary.tokenization
-        self._past: _Step | None = None
-        self._known: tuple[_Step | None, NDArray[np.int32]] | None = None  # what is kept, and where
+        self._past = self._known = None
 
     def fork(self) -> CanonicalMatcher:
         """A second matcher at the same place, sharing the past. Cost: constant."""
@@ -95,7 +97,7 @@ class CanonicalMatcher(NarrowedMatcher):
         """The tokens that are kept here, as a mask, whatever a budget says."""
         known = self._known
         if known is None or known[0] is not self._past:
-            kept = self.constraint.search.kept(self._without_budget(), self._ways)
+            kept: NDArray[np.int32] = self.constraint.search.kept(self._without_budget(), self._ways)
             known = self._known = (self._past, kept)
         return known[1]
 

@@ -130,11 +130,11 @@ class Search:
         kept, left = np.zeros_like(text), [_MOST_TRIED_FOR_MASK]
         asked = 0
         while True:
-            for byte in self._probed[asked:]:
+            for probed in self._probed[asked:]:
                 if _count(text) <= _FEW:
                     break
                 asked += 1
-                kept |= self._settled(matcher, ways, text, byte)
+                kept |= self._settled(matcher, ways, text, probed)
                 text = text & ~kept
             tokens = _tokens(text).tolist()
             if len(tokens) <= _MANY or len(self._probed) >= _MOST_PROBED:
@@ -221,9 +221,7 @@ class Search:
                 answers = matcher.spells([(self._tokens[token] or b"") + (text or b"") for token, text in batch])
             except LimitError:
                 continue
-            found += [
-                token for (token, text), answer in zip(batch, answers, strict=True) if answer > (text is _END)
-            ]
+            found += [token for (token, text), answer in zip(batch, answers, strict=True) if answer > (text is _END)]
         return found
 
     def _is_continued(self, matcher: Matcher, token: int, behind: Ways, left: list[int], nexts: _Nexts) -> bool:
@@ -319,16 +317,17 @@ def _standing(constraint: CompiledGrammar, matcher: Matcher) -> Matcher:
 
 
 def _mask(matcher: Matcher, words: int) -> Mask:
-    mask = np.zeros((1, words), np.int32)
-    _kernel.Matcher.fill_bitmask(matcher, mask)
-    return mask[0]
+    mask = np.zeros(words, np.int32)
+    _kernel.Matcher.fill_bitmask(matcher, mask.reshape(1, -1))
+    return mask
 
 
 def _tokens(mask: Mask) -> NDArray[np.int64]:
     """The tokens of a mask, ascending."""
     (words,) = mask.nonzero()
     places = np.flatnonzero(np.unpackbits(mask[words].view(np.uint8), bitorder="little"))
-    return words[places >> 5] << 5 | places & 31
+    tokens: NDArray[np.int64] = words[places >> 5] << 5 | places & 31
+    return tokens
 
 
 def _add(mask: Mask, token: int) -> None:

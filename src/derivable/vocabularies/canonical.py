@@ -53,8 +53,8 @@ class _Spines:
         """When all have been added."""
         tokens = np.frombuffer(self._tokens, np.int32)
         order = np.argsort(tokens, kind="stable")
-        self.pieces = np.frombuffer(self._pieces, np.int32)[order]
-        self.taken = np.frombuffer(self._taken, np.int32)[order]
+        self.pieces: NDArray[np.int32] = np.frombuffer(self._pieces, np.int32)[order]
+        self.taken: NDArray[np.int32] = np.frombuffer(self._taken, np.int32)[order]
         self.tokens = tokens[order]
         self.starts = np.searchsorted(self.tokens, np.arange(size + 1))
         # When a piece comes about, and when it is taken: the highest rank of all merges up to then.
@@ -145,7 +145,8 @@ class CanonicalPairs:
     def _merges_of(self, piece: int, taken: int) -> NDArray[np.int64]:
         """The merges with this left part that come before it is taken, as places in the table of merges."""
         low, high = self._with_starts[piece], self._with_starts[piece + 1]
-        return low + np.flatnonzero(self._with_rank[low:high] < taken)
+        found: NDArray[np.int64] = low + np.flatnonzero(self._with_rank[low:high] < taken)
+        return found
 
     def refused(self, token: int) -> NDArray[np.int32]:
         """The producible tokens that may not follow a token, ascending: none after one that is not text.
@@ -179,11 +180,12 @@ class CanonicalPairs:
         if not len(refused):
             return np.ones(len(others), bool)
         places = np.searchsorted(refused, others)
-        return refused[np.minimum(places, len(refused) - 1)] != others
+        allowed: NDArray[np.bool_] = refused[np.minimum(places, len(refused) - 1)] != others
+        return allowed
 
     def after(self, token: int) -> NDArray[np.bool_]:
         """Which tokens may follow a token, bool [V]; all producible ones after a token that is not text."""
-        allowed = self.producible.copy()
+        allowed: NDArray[np.bool_] = self.producible.copy()
         allowed[self.refused(token)] = False
         return allowed
 

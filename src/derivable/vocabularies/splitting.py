@@ -330,7 +330,9 @@ class _Decoder:
     """
 
     def __init__(self, sets: Sequence[Chars]) -> None:
-        edges = sorted({0, 0x110000, *(edge for chars in sets for low, high in chars.ranges for edge in (low, high + 1))})
+        edges = sorted(
+            {0, 0x110000, *(edge for chars in sets for low, high in chars.ranges for edge in (low, high + 1))}
+        )
         within = np.zeros((len(edges) - 1, len(sets)), bool)
         for column, chars in enumerate(sets):
             for low, high in chars.ranges:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ _MOST_KEPT = 512  # answers of V bits, of each kind (8 MB for 128,000 tokens)
 _MOST_SHOWN = 1 << 16
 _MOST_STATES = 64  # starts from which it is known where tokens lead (32 MB)
 
+_Flags: TypeAlias = "NDArray[np.bool_]"
 _T = TypeVar("_T")
 
 
@@ -84,9 +86,9 @@ class Tokenization:
         self.size = len(tokens)
         self._tokens = tokens
         self._words = (self.size + 31) // 32
-        self.is_text = np.array([token is not None for token in tokens], bool)
+        self.is_text: _Flags = np.array([token is not None for token in tokens], bool)
         self.text = self._packed(self.is_text)
-        self._merged = self.pairs.producible & self.is_text
+        self._merged: _Flags = self.pairs.producible & self.is_text
         self._offsets = np.cumsum([0, *(len(token or b"") for token in tokens)])
         self._blob = np.frombuffer(b"".join(token or b"" for token in tokens), np.uint8)
         self._alone = np.flatnonzero(self.is_text & ~self._merged) if whole else np.empty(0, np.int64)
@@ -100,13 +102,13 @@ class Tokenization:
         self.shown: OrderedDict[Ways, bytes] = OrderedDict()
         self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
         self._properties: dict[str, list[Any]] = {}
-        self._parted: dict[int, NDArray[np.bool_]] = {}
+        self._parted: dict[int, _Flags] = {}
 
     def after(self, ways: Ways, token: int) -> Ways:
         """The ways behind one more token; none if no text is tokenized so."""
         found: set[Way] = set()
         for way in ways:
-            found.update(self._remember("after", (way, token), lambda way=way: self._after(way, token), 1 << 16))
+            found.update(self._remember("after", (way, token), partial(self._after, way, token), 1 << 16))
         return frozenset(found)
 
     def _after(self, way: Way, token: int) -> list[Way]:
@@ -143,16 +145,19 @@ class Tokenization:
         """The tokens of text behind which there is a way, int32 [V / 32], as a mask has them."""
         found = np.zeros(self._words, np.int32)
         for way in ways:
-            found |= self._remember("candidates", way, lambda way=way: self._packed(self._candidates(way)), _MOST_KEPT)
+            found |= self._remember("candidates", way, partial(self._packed_candidates, way), _MOST_KEPT)
         return found
 
-    def _candidates(self, way: Way) -> NDArray[np.bool_]:
+    def _packed_candidates(self, way: Way) -> NDArray[np.int32]:
+        return self._packed(self._candidates(way))
+
+    def _candidates(self, way: Way) -> _Flags:
         if self._splitter is None:
             if way.held:
-                return self.pairs.completing(way.held) & self.is_text
-            return (self._merged if way.last < 0 else self.pairs.after(way.last)) & self.is_text
+                return self.pairs.completing(way.held)
+            return self._merged if way.last < 0 else self.pairs.after(way.last) & self.is_text
         states = self._leads(way.state)
-        allowed = self._merged & (states >= 0)
+        allowed: _Flags = self._merged & (states >= 0)
         if way.last >= 0:
             allowed[self.pairs.refused(way.last)] = False
             return allowed
@@ -165,12 +170,13 @@ class Tokenization:
 
         Cost: about 10 us for each way; `after` decides the rest.
         """
-        if len(tokens) < 16:  # PERF: asked of each
-            return tokens.tolist()
-        found = np.zeros(len(tokens), bool)
-        for way in ways:
-            found |= True if way.last < 0 else self.pairs.may_follow(way.last, tokens)
-        return tokens[found].tolist()
+        if len(tokens) >= 16:  # PERF: few are asked one by one
+            found = np.zeros(len(tokens), bool)
+            for way in ways:
+                found |= True if way.last < 0 else self.pairs.may_follow(way.last, tokens)
+            tokens = tokens[found]
+        listed: list[int] = tokens.tolist()
+        return listed
 
     @property
     def _split(self) -> Splitter:
@@ -195,7 +201,7 @@ class Tokenization:
         """The bytes behind which it is certain that the tokens so far are the tokenizer's own, as bits of an int."""
         found = 0
         for way in ways:
-            found |= self._remember("settling", way, lambda way=way: self._settling(way), 1 << 16)
+            found |= self._remember("settling", way, partial(self._settling, way), 1 << 16)
         return found
 
     def _settling(self, way: Way) -> int:
@@ -217,19 +223,21 @@ class Tokenization:
         """The tokens of text behind which this byte makes it certain that they are the tokenizer's own, as a mask."""
         found = np.zeros(self._words, np.int32)
         for way in ways:
-            found |= self._remember(
-                "settled_by", (way, byte), lambda way=way: self._packed(self._settled_by(way, byte)), _MOST_KEPT
-            )
+            found |= self._remember("settled_by", (way, byte), partial(self._packed_settled, way, byte), _MOST_KEPT)
         return found
 
-    def _settled_by(self, way: Way, byte: int) -> NDArray[np.bool_]:
+    def _packed_settled(self, way: Way, byte: int) -> NDArray[np.int32]:
+        return self._packed(self._settled_by(way, byte))
+
+    def _settled_by(self, way: Way, byte: int) -> _Flags:
         parted = self._parted.get(byte)
         if parted is None:
             parted = self._parted[byte] = self.pairs.parted_by(byte)
         allowed = self._candidates(way)
         if self._splitter is None:
             # A byte of a character that is no token may be in the middle of it.
-            return allowed & parted & ~self.pairs.is_byte
+            apart: _Flags = allowed & parted & ~self.pairs.is_byte
+            return apart
         split, states = self._split, self._leads(way.state)
 
         def ends_by(state: int) -> bool:
@@ -241,15 +249,16 @@ class Tokenization:
         ends, within = self._property(f"ends by {byte}", ends_by), self._property(f"covers by {byte}", covers_by)
         in_piece = within[states] & parted & self._merged
         if way.last < 0:
-            return allowed & (ends[states] | (in_piece & ~self._begins_alone))
-        if not way.held:
-            return allowed & (ends[states] | in_piece)
-        closing = allowed & ends[states]
+            in_piece &= ~self._begins_alone
+        if way.last < 0 or not way.held:
+            settled: _Flags = allowed & (ends[states] | in_piece)
+            return settled
+        closing: _Flags = allowed & ends[states]
         for token in np.flatnonzero(closing).tolist():
             closing[token] = way.held + (self._tokens[token] or b"") not in self._only_alone
         return closing
 
-    def _packed(self, allowed: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def _packed(self, allowed: _Flags) -> NDArray[np.int32]:
         return packed(allowed, self._words)
 
     def _remember(self, kind: str, key: Hashable, find: Callable[[], _T], most: int) -> _T:
@@ -265,7 +274,7 @@ class Tokenization:
         return known
 
 
-def packed(allowed: NDArray[np.bool_], words: int) -> NDArray[np.int32]:
+def packed(allowed: _Flags, words: int) -> NDArray[np.int32]:
     """Bits of a mask, int32 [words]."""
     bits = np.zeros(words * 32, np.uint8)
     bits[: len(allowed)] = allowed
