@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,44 @@ def test_a_search_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             ids += [token] if token else []
         canonical += encode(vocabulary.decode(ids).decode()) == tuple(ids)
     assert constraint.search.undecided and 0 < canonical < 200
+
+
+def test_threads_side_by_side(tmp_path: Path) -> None:
+    """One constraint, new to all of them."""
+    path = splitting(tmp_path / "tokenizer.json", 3, LLAMA_3, "ab 1\n's", alone=True)
+    vocabulary, encode = dv.Vocabulary.from_tokenizer_json(path, eos=[0]), tokenize(path)
+    constraint = dv.compile(dv.Grammar.from_regex(r"[ab 1\n's]{1,9}"), vocabulary, canonical=True)
+
+    def walks(seed: int) -> bool:
+        rng, canonical = random.Random(seed), True
+        for _ in range(30):
+            matcher, ids = constraint.matcher(), list[int]()
+            while not matcher.is_finished:
+                token = rng.choice(matcher.allowed_tokens().tolist())
+                matcher.advance(token)
+                ids += [token] if token else []
+            canonical &= encode(vocabulary.decode(ids).decode()) == tuple(ids)
+        return canonical
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(walks, range(8)))
+
+
+def test_texts_that_a_matcher_spells() -> None:
+    """What canonical masks are made from: texts behind tokens, whatever a budget says."""
+    vocabulary = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
+    constraint = dv.compile(dv.Grammar.from_regex("a(bb)*"), vocabulary)
+    matcher = constraint.matcher(max_tokens=2)
+    assert matcher.spells([b"", b"a", b"ab", b"abb", b"b", b"abbb"]) == bytes([1, 2, 1, 2, 0, 1])
+    matcher.advance(0)
+    assert matcher.spells((b"b", b"bb", b"")) == bytes([1, 2, 2]) and matcher.spells([]) == b""
+    assert not matcher.allows(1)
+    free = dv.Matcher.__new__(dv.Matcher)
+    free.constraint = constraint
+    dv._kernel.Matcher.__init__(free, constraint._kernel, state=matcher.state(budget=False))
+    assert free.tokens_left is None and free.allows(1)
+    for wrong in (None, b"ab", "ab", [1], ["a"], 5):
+        with pytest.raises(dv.ArgumentError):
+            matcher.spells(wrong)  # type: ignore[arg-type]
+    matcher.advance(2)
+    assert matcher.spells([b"", b"b"]) == bytes(2)

@@ -82,7 +82,8 @@ class CanonicalMatcher(NarrowedMatcher):
 
     def _behind(self, ways: Ways, token: int) -> Ways:
         """How the tokenizer may stand behind a token; if it never puts it here, as at the start of a text."""
-        return self._rules.after(ways, token) or self._rules.after(self._rules.start, token) or self._rules.start
+        with self._rules.lock:
+            return self._rules.after(ways, token) or self._rules.after(self._rules.start, token) or self._rules.start
 
     def _remember(self, tokens: list[int]) -> None:
         self._begin()
@@ -97,7 +98,8 @@ class CanonicalMatcher(NarrowedMatcher):
         """The tokens that are kept here, as a mask, whatever a budget says."""
         known = self._known
         if known is None or known[0] is not self._past:
-            kept: NDArray[np.int32] = self.constraint.search.kept(self._without_budget(), self._ways)
+            with self._rules.lock:
+                kept: NDArray[np.int32] = self.constraint.search.kept(self._without_budget(), self._ways)
             known = self._known = (self._past, kept)
         return known[1]
 
@@ -115,7 +117,8 @@ class CanonicalMatcher(NarrowedMatcher):
             return False
         if self._known is None or self._known[0] is not self._past:
             matcher, search = self._without_budget(), self.constraint.search
-            return not search.keeps(matcher, self._ways, token_id) and search.keeps_any(matcher, self._ways)
+            with self._rules.lock:
+                return not search.keeps(matcher, self._ways, token_id) and search.keeps_any(matcher, self._ways)
         kept = self._kept()
         if kept[token_id >> 5] >> (token_id & 31) & 1:
             return False

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from threading import RLock
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -67,6 +68,7 @@ class Tokenization:
         start: the ways at the start of a text.
         is_text: bool [V], the tokens that have bytes; `text` is the same as a mask.
         shown: by ways, a text that settles what comes before it. The latest ones.
+        lock: to be held while it is asked, since it remembers what it has found.
     """
 
     def __init__(self, document: Mapping[str, Any], tokens: Sequence[bytes | None], where: str) -> None:
@@ -82,6 +84,7 @@ class Tokenization:
         except UnsupportedFeatureError as error:
             hint = "Compile without canonical=True."
             raise UnsupportedFeatureError("canonical", f"{where}: {error.problem}", hint=hint) from None
+        self.lock = RLock()
         self.pairs = CanonicalPairs(document, tokens)
         self.size = len(tokens)
         self._tokens = tokens
