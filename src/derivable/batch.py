@@ -8,9 +8,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from . import _kernel
+from .canonical.narrowed import NarrowedMatcher
 from .errors import BitmaskShapeError
 from .matcher import Matcher
-from .matchers import NarrowedMatcher, PrefetchingMatcher
+from .matchers import PrefetchingMatcher
 from .support.arguments import LARGEST, integer, items
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from .index.monitoring import alive
 from .limits import Limits
 from .lowering import InnerTexts, lower, with_tokens
 from .matcher import CompiledGrammar, Matcher
-from .matchers import PrefetchingMatcher
+from .matchers import kind_of
 from .meaning import Meaning, Numbered
 from .references import resolve_token, token_ids, tokens_by_id
 from .support.arguments import file_path, instance
@@ -28,7 +28,6 @@ from .warm.state import binding, content_of
 if TYPE_CHECKING:
     from mmap import mmap
 
-    from .canonical.search import Search
     from .rules import Rules
     from .trees import Captures, Trees
 
@@ -90,8 +89,8 @@ class Constraint(CompiledGrammar):
         self._filled: (
             tuple[()] | tuple[_kernel.Visits | None]
         ) = ()  # ahead of time, since the plan was made: what was visited
+        self._search: list[Any] = []  # of canonical tokenizations, for all copies
         self._readers: dict[int, tuple[Rules, Trees]] = {}
-        self._followed: dict[int, Constraint] = {}  # for the same tokens, each with a byte behind it
         self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
         self._inner = inner = _inner(plan, vocabulary) if inner is None else inner
@@ -132,16 +131,7 @@ class Constraint(CompiledGrammar):
         Cost: about a microsecond; the first one of a constraint with a budget also what its symbols cost, which takes
         as long as a pass over the grammar.
         """
-        return self._kind(self, max_tokens)
-
-    @property
-    def _kind(self) -> type[Matcher]:
-        """Of its matchers."""
-        if self.canonical:
-            from .canonical.matcher import CanonicalMatcher  # PERF: numpy, for those who do not ask
-
-            return CanonicalMatcher
-        return PrefetchingMatcher if self.prefetches else Matcher
+        return kind_of(self)(self, max_tokens)
 
     def resume(self, data: bytes) -> Matcher:
         """A matcher where another one stood when it was asked for `to_bytes`: in this process or any other, on this
@@ -172,55 +162,18 @@ class Constraint(CompiledGrammar):
         Cost: some microseconds; where the constraint is new, also those of the parser's states that the text stands on.
         """
         instance("data", data, bytes, "what Matcher.to_bytes() gave")
-        return self._kind._resumed(self, data)
+        return kind_of(self)._resumed(self, data)
 
     def canonically(self) -> Constraint:
         """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
 
         Raises:
             UnsupportedFeatureError: a tokenizer of which it cannot be told.
-
-        Cost: at the first time of a vocabulary 3 s for 128,000 tokens.
         """
-        return self if self.canonical else self._canonically
-
-    @cached_property
-    def _canonically(self) -> Constraint:
         _ = self.vocabulary.tokenization
         made = object.__new__(Constraint)
         made.__dict__ |= self.__dict__ | {"canonical": True}
         return made
-
-    @cached_property
-    def search(self) -> Search:
-        """What is kept of masks where only the tokenizer's own tokenization is allowed."""
-        from .canonical.search import Search  # PERF: numpy, for those who do not ask
-
-        return Search(self)
-
-    def followed_by(self, byte: int) -> Constraint:
-        """The same grammar for the same tokens, each with a byte behind it: its masks say behind which of them the byte
-        may follow. Kept.
-
-        Example:
-            >>> import derivable as dv
-            >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", b"ab", None], eos=[3])
-            >>> constraint = dv.compile(dv.Grammar.from_regex("(ab)+"), vocab)
-            >>> constraint.followed_by(ord("a")).matcher().allowed_tokens().tolist()
-            [2]
-        """
-        if byte not in self._followed:
-            self._followed[byte] = self._for_tokens(self.vocabulary.followed_by(byte))
-        return self._followed[byte]
-
-    def _for_tokens(self, vocabulary: Vocabulary) -> Constraint:
-        """The same grammar for other bytes of the same tokens."""
-        inner = [
-            (symbol, key, each._for_tokens(vocabulary.decoded(key) if key else vocabulary))
-            for symbol, key, each in self._inner
-        ]
-        plan = replace(self._plan, index=b"", splits=b"", languages=())
-        return Constraint(plan, vocabulary, self.grammar, inner=inner)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves what compiling worked out: the grammar's automata and productions, and what `ahead_of_time` filled.

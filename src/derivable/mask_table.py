@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from . import _kernel
 from .apply import apply_rows, refused_by
 from .batch import allocate_bitmask, fill_bitmasks
+from .canonical.narrowed import NarrowedMatcher
 from .errors import ArgumentError, BitmaskShapeError
 from .matcher import Matcher
-from .matchers import NarrowedMatcher, PrefetchingMatcher
+from .matchers import PrefetchingMatcher
 from .support.arguments import instance, integer, items
 from .vocabulary import Vocabulary
 

@@ -49,6 +49,7 @@ class CompiledGrammar(ABC):
     canonical: bool
     prefetches: bool
     _plan: Plan
+    _search: list[Any]
     _lowered: Lowered
     _kernel: _kernel.Constraint
 
@@ -59,15 +60,6 @@ class CompiledGrammar(ABC):
     @property
     @abstractmethod
     def _binding(self) -> bytes: ...
-
-    @property
-    @abstractmethod
-    def search(self) -> Any:
-        """What is kept of masks where only the tokenizer's own tokenization is allowed (`derivable.canonical`)."""
-
-    @abstractmethod
-    def followed_by(self, byte: int) -> CompiledGrammar:
-        """The same grammar for the same tokens, each with a byte behind it; kept."""
 
     @property
     def reader(self) -> Reader | None:

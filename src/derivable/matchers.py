@@ -1,34 +1,26 @@
-"""Matchers of special kinds: those that allow less than the grammar, and those whose next masks are computed ahead."""
+"""Which kind of matcher a constraint has, and those whose next masks are computed ahead."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from .matcher import Matcher
+from .matcher import CompiledGrammar, Matcher
 from .warm.prefetch import Place, prefetcher
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["NarrowedMatcher", "PrefetchingMatcher"]
+__all__ = ["PrefetchingMatcher", "kind_of"]
 
 
-class NarrowedMatcher(Matcher):
-    """A matcher that allows some of what the grammar allows: what batches have to know of `CanonicalMatcher`."""
+def kind_of(constraint: CompiledGrammar) -> type[Matcher]:
+    """The kind of a constraint's matchers."""
+    if constraint.canonical:
+        from .canonical.matcher import CanonicalMatcher  # PERF: numpy, for those who do not ask
 
-    @abstractmethod
-    def filled(self, bitmask: Any, row: int) -> None:
-        """A batch has filled this row as the grammar has it."""
-
-    @abstractmethod
-    def refuses(self, token_id: int) -> bool:
-        """Whether a token that the grammar allows is refused."""
-
-    @abstractmethod
-    def took(self, token_id: int | None) -> None:
-        """A batch has advanced it by a token; or by bytes."""
+        return CanonicalMatcher
+    return PrefetchingMatcher if constraint.prefetches else Matcher
 
 
 class PrefetchingMatcher(Matcher):

@@ -449,24 +449,6 @@ class Vocabulary:
 
     _decoded = cached_property(lambda _: dict[str, "Vocabulary"]())
 
-    def followed_by(self, byte: int) -> Vocabulary:
-        """The same ids, each token with a byte behind it. Kept: what is compiled for it is compiled for all.
-
-        Cost: that of a vocabulary of so many tokens, at the first call.
-
-        Example:
-            >>> Vocabulary.from_bytes([b"a", b"b", None], eos=[2]).followed_by(ord("!")).tokens
-            (b'a!', b'b!', None)
-        """
-        behind = bytes([integer("byte", byte)])
-        if byte not in self._followed:
-            tokens = [None if token is None else token + behind for token in self.tokens]
-            made = Vocabulary.from_bytes(tokens, eos=self._eos_ids, special=self._special_ids)
-            self._followed.setdefault(byte, made)
-        return self._followed[byte]
-
-    _followed = cached_property(lambda _: dict[int, "Vocabulary"]())
-
     def describe(self) -> dict[str, object]:
         """Counts that tell vocabularies apart, for people and the command line.
 
@@ -513,15 +495,6 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        derived = {
-            "_kernel_vocabulary",
-            "_index",
-            "_spelling",
-            "_splits",
-            "spellings",
-            "tokenization",
-            "_decoded",
-            "_followed",
-        }
+        derived = {"_kernel_vocabulary", "_index", "_spelling", "_splits", "spellings", "tokenization", "_decoded"}
         derived |= {"tokens"} if "_tables" in self.__dict__ else set()
         return {name: value for name, value in self.__dict__.items() if name not in derived}

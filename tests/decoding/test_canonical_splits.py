@@ -15,6 +15,7 @@ from small_bpe import splitting, trained
 
 import derivable as dv
 from derivable.canonical import search
+from derivable.canonical.search import search_of
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -70,7 +71,7 @@ def test_masks_are_those_of_the_definition(tmp_path: Path, seed: int, name: str,
         shown = characters.replace("\n", "\\n")
         constraint = dv.compile(dv.Grammar.from_regex(f"[{shown}]{{1,{most}}}"), vocabulary, canonical=True)
         assert_as_defined(constraint, defined(texts, encode))
-        assert not constraint.search.undecided
+        assert not search_of(constraint).undecided
 
 
 @pytest.mark.parametrize("name", ["llama-3", "far ahead", None])
@@ -92,7 +93,7 @@ def test_bytes_that_are_asked_for_behind_all_tokens(
         shown = characters.replace("\n", "\\n")
         constraint = dv.compile(dv.Grammar.from_regex(f"[{shown}]{{1,{most}}}"), vocabulary, canonical=True)
         assert_as_defined(constraint, defined(texts, encode))
-        assert constraint.search._probed and not constraint.search.undecided
+        assert search_of(constraint)._probed and not search_of(constraint).undecided
 
 
 @pytest.mark.parametrize("pattern", ["blanks", "llama-3", "gpt-2"])
@@ -155,7 +156,7 @@ def test_a_search_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             matcher.advance(token)
             ids += [token] if token else []
         canonical += encode(vocabulary.decode(ids).decode()) == tuple(ids)
-    assert constraint.search.undecided and 0 < canonical < 200
+    assert search_of(constraint).undecided and 0 < canonical < 200
 
 
 def test_threads_side_by_side(tmp_path: Path) -> None:

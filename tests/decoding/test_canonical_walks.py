@@ -11,6 +11,7 @@ from canonical_walks import GRAMMARS, tokenizer_of, walk
 from shared_data import require_shared
 
 import derivable as dv
+from derivable.canonical.search import search_of
 
 pytest.importorskip("tokenizers")
 
@@ -58,7 +59,7 @@ def tokenizations_are_allowed(name: str, grammar: str, texts: int, about: int) -
 def test_walks(name: str, grammar: str) -> None:
     walks_are_canonical(name, grammar, 12, 24)
     tokenizations_are_allowed(name, grammar, 12, 24)
-    assert not compiled(name, grammar)[0].search.undecided
+    assert not search_of(compiled(name, grammar)[0]).undecided
 
 
 @pytest.mark.slow
@@ -68,4 +69,4 @@ def test_ten_thousand_walks(name: str, grammar: str) -> None:
     """Ten thousand texts in all, and three thousand the other way round."""
     walks_are_canonical(name, grammar, 670, 24)
     tokenizations_are_allowed(name, grammar, 200, 24)
-    assert not compiled(name, grammar)[0].search.undecided
+    assert not search_of(compiled(name, grammar)[0]).undecided

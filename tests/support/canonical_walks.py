@@ -79,7 +79,7 @@ def walk(constraint: dv.Constraint, loose: dv.Constraint, rng: random.Random, ab
         if not guide.is_finished and guide.allows(token):
             guide.advance(token)
         else:  # the shortest way to the end is no canonical one
-            guide = loose.matcher()
+            guide = loose.matcher(max_tokens=len(ids) + about)
             for each in ids:
                 guide.advance(each)
 

@@ -10,9 +10,10 @@ import numpy as np
 from .. import _kernel
 from ..errors import ArtifactError, TokenRejectedError
 from ..matcher import CompiledGrammar, Matcher
-from ..matchers import NarrowedMatcher
 from ..support.arguments import LARGEST, integer, items
 from ..warm.state import MOST_TOKENS
+from .narrowed import NarrowedMatcher
+from .search import search_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,7 +100,7 @@ class CanonicalMatcher(NarrowedMatcher):
         known = self._known
         if known is None or known[0] is not self._past:
             with self._rules.lock:
-                kept: NDArray[np.int32] = self.constraint.search.kept(self._without_budget(), self._ways)
+                kept: NDArray[np.int32] = search_of(self.constraint).kept(self._without_budget(), self._ways)
             known = self._known = (self._past, kept)
         return known[1]
 
@@ -116,7 +117,7 @@ class CanonicalMatcher(NarrowedMatcher):
         if not 0 <= token_id < self._rules.size:
             return False
         if self._known is None or self._known[0] is not self._past:
-            matcher, search = self._without_budget(), self.constraint.search
+            matcher, search = self._without_budget(), search_of(self.constraint)
             with self._rules.lock:
                 return not search.keeps(matcher, self._ways, token_id) and search.keeps_any(matcher, self._ways)
         kept = self._kept()

@@ -13,13 +13,15 @@ at the same place for a vocabulary each of whose tokens has that byte behind it.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .. import _kernel
 from ..errors import LimitError, TokenRejectedError
 from ..matcher import Matcher
+from ..vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     Mask: TypeAlias = NDArray[np.int32]
 
-__all__ = ["Search"]
+__all__ = ["Search", "search_of"]
 
 _MOST_PROBED = 4
 """Bytes that are asked for behind all tokens at once. Each takes an index of its own."""
@@ -73,6 +75,7 @@ class Search:
         self._rules = constraint.vocabulary.tokenization
         self._tokens = constraint.vocabulary.tokens
         self._probed: list[int] = []
+        self._followed: dict[int, CompiledGrammar] = {}  # the grammar for the same tokens, each with a byte behind it
         self._likely: list[int] = [0x20]  # bytes that settled tokens, the latest ones first
         self._paths: list[_Path] = []  # tokens and a byte behind them that settled others, the latest ones first
         self._places: OrderedDict[tuple[Ways, bytes], list[_Known]] = OrderedDict()
@@ -153,10 +156,20 @@ class Search:
         if _count(settled) <= _FEW:
             return np.zeros_like(text)
         try:
-            probe = _standing(self._constraint.followed_by(byte), matcher)
+            probe = _standing(self._followed_by(byte), matcher)
             return settled & _mask(probe, len(text))
         except LimitError:  # they are looked at one by one
             return np.zeros_like(text)
+
+    def _followed_by(self, byte: int) -> CompiledGrammar:
+        """The same grammar for the same tokens, each with a byte behind it."""
+        if byte not in self._followed:
+            vocabularies, own = self._rules.followed, self._constraint.vocabulary
+            if byte not in vocabularies:
+                tokens = [None if token is None else token + bytes([byte]) for token in self._tokens]
+                vocabularies[byte] = Vocabulary.from_bytes(tokens, eos=own.eos_ids, special=own.special_ids)
+            self._followed[byte] = _for_tokens(self._constraint, vocabularies[byte])
+        return self._followed[byte]
 
     def _worthwhile(self, matcher: Matcher, ways: Ways, sample: list[int]) -> int | None:
         """The byte that settles most of some tokens, if it is not yet asked for."""
@@ -306,6 +319,24 @@ class Search:
                 self._likely = [byte, *(other for other in self._likely if other != byte)][:4]
                 return bytes([byte])
         return None
+
+
+def search_of(constraint: CompiledGrammar) -> Search:
+    """That of a constraint, which all copies of it share."""
+    if not constraint._search:
+        constraint._search.append(Search(constraint))
+    found: Search = constraint._search[0]
+    return found
+
+
+def _for_tokens(constraint: Any, vocabulary: Vocabulary) -> Any:
+    """The same grammar for other bytes of the same tokens."""
+    inner = [
+        (symbol, key, _for_tokens(each, vocabulary.decoded(key) if key else vocabulary))
+        for symbol, key, each in constraint._inner
+    ]
+    plan = replace(constraint._plan, index=b"", splits=b"", languages=())
+    return type(constraint)(plan, vocabulary, constraint.grammar, inner=inner)
 
 
 def _standing(constraint: CompiledGrammar, matcher: Matcher) -> Matcher:

@@ -68,6 +68,7 @@ class Tokenization:
         start: the ways at the start of a text.
         is_text: bool [V], the tokens that have bytes; `text` is the same as a mask.
         shown: by ways, a text that settles what comes before it. The latest ones.
+        followed: vocabularies of the same tokens, each with a byte behind it, as they were asked for.
         lock: to be held while it is asked, since it remembers what it has found.
     """
 
@@ -102,6 +103,7 @@ class Tokenization:
         begins[[at for at, token in enumerate(tokens) if token in self._begin_alone]] = True
         self._begins_alone = begins
         self.start: Ways = frozenset([Way(0 if self._splitter is None else self._splitter.start, -1, b"")])
+        self.followed: dict[int, Any] = {}
         self.shown: OrderedDict[Ways, bytes] = OrderedDict()
         self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
         self._properties: dict[str, list[Any]] = {}
