@@ -47,6 +47,7 @@ def shown(seconds: list[float]) -> str:
 def main(
     shared: Annotated[Path, typer.Option(help="the folder of shared data")] = Path("../shared"),
     texts: Annotated[int, typer.Option(help="of each grammar and vocabulary")] = 20,
+    only: Annotated[str, typer.Option(help="vocabularies, with commas between them")] = "llama-2,llama-3,qwen-2",
     about: Annotated[int, typer.Option(help="tokens of a text, at most (more where it has to be)")] = 60,
 ) -> None:
     """Prints the table."""
@@ -54,7 +55,7 @@ def main(
     support: Any = importlib.import_module("canonical_walks")
     print("| vocabulary | grammar | masks | first pass, ms mean / p50 / p99 | second pass | without | tokens left |")
     print("|---|---|---|---|---|---|---|")
-    for name in ("llama-2", "llama-3", "qwen-2"):
+    for name in only.split(","):
         folder = shared / "data" / "tokenizers" / name
         vocabulary, encode = dv.Vocabulary.from_tokenizer_json(folder), support.tokenizer_of(folder)
         begun = time.thread_time()

@@ -3,8 +3,8 @@
 What the tokenizer does is followed by `derivable.vocabularies.tokenization`, what the grammar allows by a matcher. A
 token is *kept* if there is a text that both can go on with. Behind most tokens a single byte shows it: behind `name` in
 a JSON string a blank may follow, no merge joins a blank to what is before it, and whatever comes then, the tokens so
-far stay as they are. Where no byte does, tokens are tried, one behind the other, the shortest texts first: behind `fal`
-only `s` and `se` may follow, the tokenizer puts none of them there, so `fal` is not kept.
+far stay as they are. Where no byte does, tokens are tried, one behind the other: behind `fal` only `s` and `se` may
+follow, the tokenizer puts none of them there, so `fal` is not kept.
 
 A mask may hold most of the vocabulary, so a byte is asked for behind all tokens at once: the mask of the same grammar
 at the same place for a vocabulary each of whose tokens has that byte behind it. Which bytes are worth that is learned.
@@ -75,6 +75,9 @@ class Search:
         self._rules = constraint.vocabulary.tokenization
         self._tokens = constraint.vocabulary.tokens
         self._probed: list[int] = []
+        # A token of text that the grammar names is allowed whatever byte is put behind it.
+        named = [ids for _, ids in constraint._lowered.references]
+        self._probes = not any(each.negated or self._rules.is_text[list(each.tokens)].any() for each in named)
         self._followed: dict[int, CompiledGrammar] = {}  # the grammar for the same tokens, each with a byte behind it
         self._likely: list[int] = [0x20]  # bytes that settled tokens, the latest ones first
         self._paths: list[_Path] = []  # tokens and a byte behind them that settled others, the latest ones first
@@ -140,7 +143,7 @@ class Search:
                 kept |= self._settled(matcher, ways, text, probed)
                 text = text & ~kept
             tokens = _tokens(text).tolist()
-            if len(tokens) <= _MANY or len(self._probed) >= _MOST_PROBED:
+            if len(tokens) <= _MANY or len(self._probed) >= _MOST_PROBED or not self._probes:
                 self._decide(matcher, ways, tokens, left, kept)
                 return kept
             sample = tokens[:: max(1, len(tokens) // _SAMPLE)]
@@ -167,7 +170,8 @@ class Search:
             vocabularies, own = self._rules.followed, self._constraint.vocabulary
             if byte not in vocabularies:
                 tokens = [None if token is None else token + bytes([byte]) for token in self._tokens]
-                vocabularies[byte] = Vocabulary.from_bytes(tokens, eos=own.eos_ids, special=own.special_ids)
+                special = {name: token for name, token in own.special_ids.items() if tokens[token] is None}
+                vocabularies[byte] = Vocabulary.from_bytes(tokens, eos=own.eos_ids, special=special)
             self._followed[byte] = _for_tokens(self._constraint, vocabularies[byte])
         return self._followed[byte]
 
