@@ -77,7 +77,9 @@ class Search:
         self._probed: list[int] = []
         # A token of text that the grammar names is allowed whatever byte is put behind it.
         named = [ids for _, ids in constraint._lowered.references]
-        self._probes = not any(each.negated or self._rules.is_text[list(each.tokens)].any() for each in named)
+        self._probes = not any(
+            each.negated or any(self._rules.is_text[int(token)] for token in each.tokens) for each in named
+        )
         self._followed: dict[int, CompiledGrammar] = {}  # the grammar for the same tokens, each with a byte behind it
         self._likely: list[int] = [0x20]  # bytes that settled tokens, the latest ones first
         self._paths: list[_Path] = []  # tokens and a byte behind them that settled others, the latest ones first
