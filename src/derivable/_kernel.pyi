@@ -231,8 +231,10 @@ class Matcher:
     def __init__(self, origin: Constraint | Matcher, max_tokens: int | None = None) -> None: ...
     @overload
     def __init__(self, origin: Constraint, *, state: bytes) -> None: ...
-    def state(self) -> bytes:
-        """Where the sequence stands, for a matcher of the same grammar and vocabulary in any process."""
+    def state(self, budget: bool = True) -> bytes:
+        """Where the sequence stands, for a matcher of the same grammar and vocabulary in any process; also what is left
+        of its budget, or not.
+        """
 
     def advance(self, token_id: int) -> None:
         """Takes one token.
@@ -286,6 +288,21 @@ class Matcher:
     def count_valid(self, token_ids: Sequence[int]) -> int:
         """How many tokens of a draft are acceptable one after the other, whatever follows (ids past the vocabulary
         too); the state is unchanged.
+        """
+
+    def spells(self, texts: Iterable[bytes]) -> bytes:
+        """Which texts the grammar allows next, each by itself and whatever the budget; the state is unchanged.
+
+        Args:
+            texts: any bytes, at most some thousand.
+
+        Returns:
+            A byte for each: 0 not allowed, 1 allowed, 2 allowed, and the text may end behind it.
+
+        Raises:
+            LimitError: they cost more than the constraint's limits allow.
+
+        Cost: of each about 0.3 us plus 50 ns a byte.
         """
 
     def rollback(self, count: int) -> None:

@@ -8,9 +8,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from . import _kernel
+from .canonical.narrowed import NarrowedMatcher
 from .errors import BitmaskShapeError
 from .matcher import Matcher
-from .matchers import CanonicalMatcher, PrefetchingMatcher
+from .matchers import PrefetchingMatcher
 from .support.arguments import LARGEST, integer, items
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def fill_bitmasks(
     _kernel.fill_bitmasks(listed, bitmask, _threads(threads, listed), at)
     if not _PLAIN.issuperset(map(type, listed)):
         for matcher, place in zip(listed, range(len(listed)) if at is None else at, strict=True):
-            if isinstance(matcher, CanonicalMatcher):
+            if isinstance(matcher, NarrowedMatcher):
                 matcher.filled(bitmask, place)
 
 
@@ -130,7 +131,7 @@ def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, thr
     if _PLAIN.issuperset(map(type, listed)):
         _kernel.advance(listed, token_ids, _threads(threads, listed))
         return
-    narrowing = [row for row, matcher in enumerate(listed) if isinstance(matcher, CanonicalMatcher)]
+    narrowing = [row for row, matcher in enumerate(listed) if isinstance(matcher, NarrowedMatcher)]
     tokens: Any = token_ids
     if narrowing:
         tokens = [
@@ -139,12 +140,12 @@ def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, thr
     lengths = {row: listed[row].length for row in narrowing}
     for row in narrowing:
         matcher = listed[row]
-        if not matcher.is_finished and row < len(tokens) and matcher._refuses(tokens[row]):
+        if not matcher.is_finished and row < len(tokens) and matcher.refuses(tokens[row]):
             matcher.fork().advance(tokens[row])  # says why
     _kernel.advance(listed, tokens, _threads(threads, listed))
     for row in narrowing:
         if listed[row].length > lengths[row]:
-            listed[row]._took(tokens[row])
+            listed[row].took(tokens[row])
     for matcher in listed:
         if isinstance(matcher, PrefetchingMatcher):
             matcher.moved()

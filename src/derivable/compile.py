@@ -80,11 +80,11 @@ def compile(
         lookahead: how many lexemes may end *inside* a token, ignored ones included (DOMINO's k; one that ends where
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
-        canonical: allow only those tokens that the tokenizer itself would put next to each other, so that what is
-            generated is the canonical tokenization of its text, exactly. For BPE tokenizers without a pattern that
-            splits texts (SentencePiece's: Llama 2, Mistral); others are refused. A grammar may end in the middle of
-            what is one token to the tokenizer; where no canonical token can continue, all that the grammar allows are,
-            so no text is cut off for its tokenization. Costs some milliseconds at every token met for the first time.
+        canonical: allow only tokens with which the tokenizer itself would tokenize some text of the grammar, so that
+            what is generated is the tokenization of its text, exactly. For BPE tokenizers, also those that split texts
+            by a pattern first (Llama 3, Qwen, GPT); others are refused. Where no such token is left, as behind bytes of
+            other tokens, all that the grammar allows are: no text is cut off. Costs some seconds at the first time of
+            a vocabulary, then milliseconds at places that are new (docs/decoding.md says more).
         limits: bounds on memory and time; grammars are untrusted input.
         timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead stops there,
             and is no error; a grammar that is not compiled by then is.

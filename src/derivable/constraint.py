@@ -16,7 +16,7 @@ from .index.monitoring import alive
 from .limits import Limits
 from .lowering import InnerTexts, lower, with_tokens
 from .matcher import CompiledGrammar, Matcher
-from .matchers import CanonicalMatcher, PrefetchingMatcher
+from .matchers import kind_of
 from .meaning import Meaning, Numbered
 from .references import resolve_token, token_ids, tokens_by_id
 from .support.arguments import file_path, instance
@@ -89,6 +89,7 @@ class Constraint(CompiledGrammar):
         self._filled: (
             tuple[()] | tuple[_kernel.Visits | None]
         ) = ()  # ahead of time, since the plan was made: what was visited
+        self._search: list[Any] = []  # of canonical tokenizations, for all copies
         self._readers: dict[int, tuple[Rules, Trees]] = {}
         self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
@@ -130,9 +131,7 @@ class Constraint(CompiledGrammar):
         Cost: about a microsecond; the first one of a constraint with a budget also what its symbols cost, which takes
         as long as a pass over the grammar.
         """
-        if self.canonical:
-            return CanonicalMatcher(self, max_tokens)
-        return PrefetchingMatcher(self, max_tokens) if self.prefetches else Matcher(self, max_tokens)
+        return kind_of(self)(self, max_tokens)
 
     def resume(self, data: bytes) -> Matcher:
         """A matcher where another one stood when it was asked for `to_bytes`: in this process or any other, on this
@@ -163,8 +162,7 @@ class Constraint(CompiledGrammar):
         Cost: some microseconds; where the constraint is new, also those of the parser's states that the text stands on.
         """
         instance("data", data, bytes, "what Matcher.to_bytes() gave")
-        kind: type[Matcher] = PrefetchingMatcher if self.prefetches else Matcher
-        return (CanonicalMatcher if self.canonical else kind)._resumed(self, data)
+        return kind_of(self)._resumed(self, data)
 
     def canonically(self) -> Constraint:
         """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
@@ -172,7 +170,7 @@ class Constraint(CompiledGrammar):
         Raises:
             UnsupportedFeatureError: a tokenizer of which it cannot be told.
         """
-        _ = self.vocabulary.canonical_pairs
+        _ = self.vocabulary.tokenization
         made = object.__new__(Constraint)
         made.__dict__ |= self.__dict__ | {"canonical": True}
         return made

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from . import _kernel
 from .apply import apply_rows, refused_by
 from .batch import allocate_bitmask, fill_bitmasks
+from .canonical.narrowed import NarrowedMatcher
 from .errors import ArgumentError, BitmaskShapeError
 from .matcher import Matcher
-from .matchers import CanonicalMatcher, PrefetchingMatcher
+from .matchers import PrefetchingMatcher
 from .support.arguments import instance, integer, items
 from .vocabulary import Vocabulary
 
@@ -256,7 +257,7 @@ def _names(matchers: list[Matcher | None]) -> list[tuple[int, int] | None]:
     for matcher in matchers:
         if isinstance(matcher, PrefetchingMatcher):
             matcher.leave_to_caller()
-    return _kernel.mask_numbers([None if isinstance(matcher, CanonicalMatcher) else matcher for matcher in matchers])
+    return _kernel.mask_numbers([None if isinstance(matcher, NarrowedMatcher) else matcher for matcher in matchers])
 
 
 def fill_mask_ids(matchers: Sequence[Matcher | None], ids: Any, table: MaskTable, *, threads: int | None = None) -> int:

@@ -49,6 +49,7 @@ class CompiledGrammar(ABC):
     canonical: bool
     prefetches: bool
     _plan: Plan
+    _search: list[Any]
     _lowered: Lowered
     _kernel: _kernel.Constraint
 

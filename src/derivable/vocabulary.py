@@ -27,7 +27,7 @@ from derivable.support.arguments import LARGEST, file_path, instance, integer, i
 from derivable.support.caches import cache
 from derivable.vocabularies.description import described
 from derivable.vocabularies.gguf import read_gguf
-from derivable.vocabularies.huggingface import canonical_pairs, read_tokenizer_json, read_transformers
+from derivable.vocabularies.huggingface import read_tokenizer_json, read_transformers, tokenization
 from derivable.vocabularies.libraries import read_llama_cpp, read_sentencepiece, read_tiktoken
 from derivable.vocabularies.saved import Saved, Tables, read, write
 from derivable.vocabularies.source import MAX_SIZE, Source, resolve_eos
@@ -413,7 +413,7 @@ class Vocabulary:
         """The tokens in the order of their bytes. Made at the first use (0.1 s for 128,000)."""
         return Spellings(self.tokens)
 
-    canonical_pairs = cached_property(canonical_pairs)
+    tokenization = cached_property(tokenization)
 
     @cached_property
     def _spelling(self) -> tuple[dict[bytes, int], dict[int, list[int]]]:
@@ -495,6 +495,6 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        derived = {"_kernel_vocabulary", "_index", "_spelling", "_splits", "spellings", "canonical_pairs", "_decoded"}
+        derived = {"_kernel_vocabulary", "_index", "_spelling", "_splits", "spellings", "tokenization", "_decoded"}
         derived |= {"tokens"} if "_tables" in self.__dict__ else set()
         return {name: value for name, value in self.__dict__.items() if name not in derived}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 import random
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from shared_data import require_shared
 from small_bpe import trained
 
 import derivable as dv
-from derivable.vocabularies.canonical import CanonicalPairs
+from derivable.vocabularies.tokenization import Tokenization
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -25,8 +27,11 @@ def tokenize(path: Path) -> Any:
     return lambda text: made.encode(text, add_special_tokens=False).ids
 
 
-def is_canonical(pairs: CanonicalPairs, ids: list[int]) -> bool:
-    return all(bool(pairs.behind(ids[:at])[token] and pairs.producible[token]) for at, token in enumerate(ids))
+def is_canonical(rules: Tokenization, ids: list[int]) -> bool:
+    ways = rules.start
+    for token in ids:
+        ways = rules.after(ways, token)
+    return rules.may_end(ways)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -34,7 +39,7 @@ def test_neighbours_decide_whatever_the_order_of_merges(tmp_path: Path, seed: in
     """A sequence is canonical if and only if the tokenizer makes it of its text."""
     path = trained(tmp_path / "tokenizer.json", seed)
     vocabulary, encode = dv.Vocabulary.from_tokenizer_json(path, eos=[0]), tokenize(path)
-    pairs = vocabulary.canonical_pairs
+    rules = vocabulary.tokenization
     rng = random.Random(seed)
     pieces = range(257, vocabulary.size)
     canonical = 0
@@ -45,18 +50,23 @@ def test_neighbours_decide_whatever_the_order_of_merges(tmp_path: Path, seed: in
             ids = encode("".join(rng.choices("abc é", k=rng.randint(1, 9))))
         data = vocabulary.decode(ids)
         expected = encode(data.decode()) == ids
-        assert is_canonical(pairs, ids) == expected, (ids, data)
+        assert is_canonical(rules, ids) == expected, (ids, data)
         canonical += expected
     assert 100 < canonical < 400
 
 
 def test_masks_are_those_of_the_definition(tmp_path: Path) -> None:
-    """Of what the grammar allows, what is canonical; all of it where nothing is."""
+    """Allowed is what some text of the language is tokenized to, in every kind of call, forwards and back."""
     path = trained(tmp_path / "tokenizer.json", 3)
     vocabulary, encode = dv.Vocabulary.from_tokenizer_json(path, eos=[0]), tokenize(path)
-    grammar = dv.Grammar.from_regex("[abc ]{0,12}")
+    grammar = dv.Grammar.from_regex("[abc ]{0,5}")
     loose, strict = dv.compile(grammar, vocabulary), dv.compile(grammar, vocabulary, canonical=True)
     assert strict.canonical and not loose.canonical and strict is not loose
+    begun: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    for text in ("".join(chars) for n in range(6) for chars in itertools.product("abc ", repeat=n)):
+        ids = encode(text)
+        for at, token in enumerate((*ids, 0)):
+            begun[tuple(ids[:at])].add(token)
     rng = random.Random(0)
     narrowed = 0
     for _ in range(60):
@@ -64,8 +74,7 @@ def test_masks_are_those_of_the_definition(tmp_path: Path) -> None:
         bitmask = dv.allocate_bitmask(2, vocabulary.size)
         while not matcher.is_finished:
             allowed = other.allowed_tokens().tolist()
-            expected = [t for t in allowed if t == 0 or encode(vocabulary.decode([*ids, t]).decode()) == [*ids, t]]
-            expected = expected or allowed
+            expected = sorted(begun[tuple(ids)])
             assert matcher.allowed_tokens().tolist() == expected
             dv.fill_bitmasks([matcher, other], bitmask)
             bits = np.unpackbits(bitmask.view(np.uint8), axis=1, bitorder="little")
@@ -87,6 +96,8 @@ def test_masks_are_those_of_the_definition(tmp_path: Path) -> None:
             if token:
                 ids.append(token)
             assert fork.allowed_tokens().tolist() == matcher.allowed_tokens().tolist()
+            resumed = strict.resume(matcher.to_bytes())
+            assert resumed.allowed_tokens().tolist() == matcher.allowed_tokens().tolist()
             if rng.random() < 0.3 and len(ids) > 1 and not matcher.is_finished:
                 matcher.rollback(2)
                 other.rollback(2)
@@ -96,16 +107,19 @@ def test_masks_are_those_of_the_definition(tmp_path: Path) -> None:
 
 
 def test_a_text_is_never_cut_off_for_its_tokenization(tmp_path: Path) -> None:
+    """No canonical beginning without a canonical end; and behind bytes that are none, what the grammar allows."""
     path = trained(tmp_path / "tokenizer.json", 3)
     vocabulary, encode = dv.Vocabulary.from_tokenizer_json(path, eos=[0]), tokenize(path)
-    pairs = vocabulary.canonical_pairs
-    text = next(vocabulary.decode([i]).decode() for i in range(261, vocabulary.size) if pairs.producible[i])
+    rules = vocabulary.tokenization
+    text = next(vocabulary.decode([i]).decode() for i in range(261, vocabulary.size) if rules.pairs.producible[i])
     constraint = dv.compile(dv.Grammar.from_choices([text]), vocabulary, canonical=True)
     matcher, first = constraint.matcher(), encode(text[0])
-    assert matcher.allows(first[0])  # the grammar does not look ahead for it
-    matcher.advance(first[0])
-    assert len(matcher.allowed_tokens())
-    assert constraint.matcher().forced_tokens() == encode(text)
+    assert not matcher.allows(first[0]) and matcher.allowed_tokens().tolist() == encode(text)
+    assert matcher.forced_tokens() == encode(text)
+    matcher.advance_bytes(text[:1].encode())
+    while not matcher.is_finished:
+        matcher.advance(int(matcher.allowed_tokens()[0]))
+    assert matcher.length > 1
 
 
 def test_what_are_no_tokens_is_refused(tmp_path: Path) -> None:
@@ -147,6 +161,10 @@ def test_drafts_generation_and_pickles(tmp_path: Path) -> None:
     assert masks.shape[0] == len(encode("abcab"))
 
 
+def split(pattern: str) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+
+
 def test_tokenizers_of_which_it_cannot_be_told_are_refused(tmp_path: Path) -> None:
     grammar = dv.Grammar.from_regex("a*")
     with pytest.raises(dv.UnsupportedFeatureError, match="no merges to read") as caught:
@@ -155,7 +173,19 @@ def test_tokenizers_of_which_it_cannot_be_told_are_refused(tmp_path: Path) -> No
     path = trained(tmp_path / "tokenizer.json", 1)
     document = json.loads(path.read_text(encoding="utf-8"))
     for key, value, match in (
-        ("pre_tokenizer", {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}, "splits texts"),
+        ("pre_tokenizer", {"type": "Digits", "individual_digits": True}, "splits texts by 'Digits'"),
+        ("pre_tokenizer", split("a+"), "does not match every text"),
+        ("pre_tokenizer", split("a*|[^a]"), "empty text"),
+        ("pre_tokenizer", split("a(?=b)|[^b]|b"), "not followed"),
+        ("pre_tokenizer", split("a++|[^a]"), "cannot be followed"),
+        ("pre_tokenizer", split("[a&&[b]]|[^a]"), "class inside a class"),
+        ("pre_tokenizer", split("("), "cannot be followed"),
+        ("pre_tokenizer", split("[ab]|[^ab]") | {"behavior": "MergedWithNext"}, "between the pieces"),
+        (
+            "pre_tokenizer",
+            {"type": "Sequence", "pretokenizers": [split("a|[^a]"), split("b|[^b]")]},
+            "several patterns",
+        ),
         ("normalizer", {"type": "NFKC"}, "normalizer"),
     ):
         path.write_text(json.dumps(document | {key: value}), encoding="utf-8")
@@ -166,16 +196,16 @@ def test_tokenizers_of_which_it_cannot_be_told_are_refused(tmp_path: Path) -> No
 def test_llama_2() -> None:
     folder = require_shared("data", "tokenizers", "llama-2")
     vocabulary, encode = dv.Vocabulary.from_tokenizer_json(folder), tokenize(folder / "tokenizer.json")
-    pairs = vocabulary.canonical_pairs
+    rules = vocabulary.tokenization
     rng = random.Random(0)
     plain = [i for i, data in enumerate(vocabulary.tokens) if data]
     text = "def f(x):\n    return {'a': [1, 22, 333], \"naïve 中文 😀\": None}  # the end, héllo"
-    assert is_canonical(pairs, encode(text))
+    assert is_canonical(rules, encode(text))
     for _ in range(150):
         ids = [rng.choice(plain) for _ in range(2)]
         data = vocabulary.decode(ids)
         try:
-            assert is_canonical(pairs, ids) == (encode(data.decode()) == ids), ids
+            assert is_canonical(rules, ids) == (encode(data.decode()) == ids), ids
         except UnicodeDecodeError:
             continue
 

@@ -339,6 +339,14 @@ def test_no_size_of_the_cache(value: Any) -> None:
 # All
 
 
+@pytest.mark.parametrize("value", [None, 5, b"ab", "ab", [1], ["a"], [b"a", None]])
+def test_no_texts(value: Any) -> None:
+    matcher = CONSTRAINT.matcher()
+    before = state(matcher)
+    refused(lambda: matcher.spells(value), dv.ArgumentError)
+    assert state(matcher) == before
+
+
 def test_everything_public_that_can_be_called_is_tried() -> None:
     """A new public function must be added to one of these files, or is known to take no arguments that could be wrong."""
     files = Path(__file__).parent.glob("test_*arguments.py")

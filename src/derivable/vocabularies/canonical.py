@@ -3,7 +3,7 @@
 A text has many tokenizations and one that the tokenizer itself would produce: the *canonical* one. For byte-pair
 encoding a sequence of tokens is canonical if and only if every token and every pair of neighbours is (Berglund & van
 der Merwe 2023; Vieira et al. 2025, "Language models over canonical byte-pair encodings"), as long as nothing but merges
-decides: no pattern that splits the text beforehand.
+decides. Where a pattern splits the text beforehand, that holds for each piece (`derivable.vocabularies.tokenization`).
 
 The reason: merges are applied one at a time, the one of the lowest rank first and of those the leftmost. Until a merge
 joins two tokens over their boundary, each comes about as it would by itself; and whether a merge over the boundary is
@@ -20,23 +20,54 @@ the bytes make up a character that is no entry.
 from __future__ import annotations
 
 import re
+from array import array
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derivable.errors import UnsupportedFeatureError
-
 __all__ = ["CanonicalPairs"]
 
-_Spine: TypeAlias = tuple[int, list[tuple[int, int]]]
-"""The character at an end of a token, and for each piece there after it the highest rank of the merges up to it."""
-
-_NEVER = 1 << 40  # the rank of a merge that there is not
-_NO_MERGE = (_NEVER, -1)
+_MOST_KEPT = 4_096  # tokens of which it is known what may not follow; 8 KB each for 128,000 tokens
+_NEVER = (1 << 31) - 1  # the rank of a merge that there is not
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+
+
+class _Spines:
+    """How tokens come about, seen from one end: the pieces there, and for each the highest rank up to the merge that
+    takes it. Those of the token `t` are at `starts[t] : starts[t + 1]`, the first character first; a token that does
+    not come about has none."""
+
+    def __init__(self) -> None:
+        self._tokens, self._pieces, self._taken = array("i"), array("i"), array("i")
+
+    def add(self, token: int, pieces: Sequence[int], taken: Sequence[int]) -> None:
+        self._tokens.extend([token] * len(pieces))
+        self._pieces.extend(pieces)
+        self._taken.extend(taken)
+
+    def sort(self, size: int) -> None:
+        """When all have been added."""
+        tokens = np.frombuffer(self._tokens, np.int32)
+        order = np.argsort(tokens, kind="stable")
+        self.pieces: NDArray[np.int32] = np.frombuffer(self._pieces, np.int32)[order]
+        self.taken: NDArray[np.int32] = np.frombuffer(self._taken, np.int32)[order]
+        self.tokens = tokens[order]
+        self.starts = np.searchsorted(self.tokens, np.arange(size + 1))
+        # When a piece comes about, and when it is taken: the highest rank of all merges up to then.
+        self.until = self.taken.copy()
+        first = self.starts[self.tokens] == np.arange(len(order))
+        for _ in range(int(np.diff(self.starts).max(initial=0))):  # a longest spine has as many
+            self.until[1:] = np.maximum(self.until[1:], np.where(first[1:], -1, self.until[:-1]))
+        self.since = np.where(first, -1, np.roll(self.until, 1))
+
+    def of(self, token: int) -> tuple[list[int], list[int]]:
+        """The pieces of a token, and when they are taken."""
+        part = slice(self.starts[token], self.starts[token + 1])
+        return self.pieces[part].tolist(), self.taken[part].tolist()
 
 
 class CanonicalPairs:
@@ -45,44 +76,41 @@ class CanonicalPairs:
     Args:
         document: a tokenizer.json.
         tokens: bytes of each token of the vocabulary.
-        where: the file, for messages.
 
-    Raises:
-        UnsupportedFeatureError: not BPE, or something beside merges decides how a text is split.
-
-    Cost: a few microseconds for each character of the vocabulary (a second for 32,000 tokens).
+    Cost: about two microseconds for each character of the vocabulary (3 s for 128,000 tokens).
 
     Attributes:
         producible: bool [V], the tokens that are their own tokenization. Those without bytes are.
     """
 
-    def __init__(self, document: Mapping[str, Any], tokens: Sequence[bytes | None], where: str) -> None:
-        _refuse_all_but_merges(document, tokens, where)
+    def __init__(self, document: Mapping[str, Any], tokens: Sequence[bytes | None]) -> None:
         model = document["model"]
         ids: dict[str, int] = model["vocab"]
         merges = [tuple(m.split(" ", 1)) if isinstance(m, str) else tuple(m) for m in model["merges"]]
-        self._ranks = {(ids[a], ids[b]): (rank, ids[a + b]) for rank, (a, b) in enumerate(merges)}
         self.size = len(tokens)
+        pairs = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
+        merged = np.array(pairs, np.int64).reshape(-1, 3)
+        self._ranks = {left << 32 | right: rank for rank, (left, right, _) in enumerate(pairs)}
         self.producible = np.array([token is None for token in tokens], bool)
         self._bytes = np.full(self.size, -1, np.int64)  # of tokens that stand for a byte outside the vocabulary
         self._characters = {text.encode("utf-8") for text in ids if len(text) == 1}
         self._characters |= {b" "} if "▁" in ids else set()
-        self._right: dict[int, _Spine] = {}
-        self._left: dict[int, _Spine] = {}
-        self._derive(ids, bool(model.get("byte_fallback")))
-        # By a piece: the tokens that have it on their left spine, and the highest rank up to the merge that takes it.
-        begun: dict[int, list[tuple[int, int]]] = {}
-        for token, spine in self._left.items():
-            for piece, taken in _taken(spine):
-                begun.setdefault(piece, []).append((token, taken))
-        self._begun = {piece: np.array(found, np.int64).T for piece, found in begun.items()}
-        self._with: dict[int, list[tuple[int, int]]] = {}  # by the left part of a merge: the right ones, and its rank
-        for (x, y), (rank, _) in self._ranks.items():
-            self._with.setdefault(x, []).append((y, rank))
-        self._after: dict[int, NDArray[np.bool_]] = {}
+        self._right, self._left = _Spines(), _Spines()
+        self._derive(ids, merged, bool(model.get("byte_fallback")))
+        # Merges by their left part, with the first byte of the right one; and left spines by piece.
+        order = np.argsort(merged[:, 0], kind="stable")
+        self._with_left, self._with_right, self._with_rank = merged[order, 0], merged[order, 1], order
+        first = np.array([token[0] if token else 0 for token in tokens], np.int64)
+        self._with_byte = first[self._with_right]
+        self._begun = np.argsort(self._left.pieces, kind="stable")
+        self._begun_starts = np.searchsorted(self._left.pieces[self._begun], np.arange(self.size + 1))
+        self._with_starts = np.searchsorted(self._with_left, np.arange(self.size + 1))
+        self._refused: OrderedDict[int, NDArray[np.int32]] = OrderedDict()
+        self._parted: dict[int, int] = {}
 
-    def _derive(self, ids: Mapping[str, int], fallback: bool) -> None:
+    def _derive(self, ids: Mapping[str, int], merged: NDArray[np.int64], fallback: bool) -> None:
         """How each producible token comes about, seen from its ends."""
+        ranks, results = self._ranks, merged[:, 2].tolist()
         for text, token in ids.items():
             byte = _BYTE.fullmatch(text) if fallback else None
             if byte:
@@ -91,82 +119,129 @@ class CanonicalPairs:
                 self.producible[token] = value >= 0x80 or bytes([value]) not in self._characters
                 continue
             pieces = [ids.get(character, -1) for character in text]
-            first, last = pieces[0], pieces[-1]
-            left, right = list[tuple[int, int]](), list[tuple[int, int]]()
+            left, right, left_taken, right_taken = [pieces[0]], [pieces[-1]], list[int](), list[int]()
             left_key = right_key = -1  # the highest rank since the piece at this end last changed
             while len(pieces) > 1:
-                rank, at = min((self._ranks.get(pair, _NO_MERGE)[0], at) for at, pair in enumerate(pairwise(pieces)))
+                rank, at = min((ranks.get(x << 32 | y, _NEVER), at) for at, (x, y) in enumerate(pairwise(pieces)))
                 if rank == _NEVER:
                     break
                 left_key, right_key = max(left_key, rank), max(right_key, rank)
-                pieces[at : at + 2] = [self._ranks[pieces[at], pieces[at + 1]][1]]
+                pieces[at : at + 2] = [results[rank]]
                 if at == 0:
-                    left.append((left_key, pieces[0]))
+                    left.append(pieces[0])
+                    left_taken.append(left_key)
                     left_key = -1
                 if at == len(pieces) - 1:
-                    right.append((right_key, pieces[-1]))
+                    right.append(pieces[-1])
+                    right_taken.append(right_key)
                     right_key = -1
             if pieces == [token]:
-                self._left[token], self._right[token] = (first, left), (last, right)
+                self._left.add(token, left, [*left_taken, _NEVER])
+                self._right.add(token, right, [*right_taken, _NEVER])
                 self.producible[token] = True
+        self._left.sort(self.size)
+        self._right.sort(self.size)
 
-    def after(self, token: int) -> NDArray[np.bool_]:
-        """Which tokens may follow a token, bool [V]; all producible ones after a token that is not text.
+    def _merges_of(self, piece: int, taken: int) -> NDArray[np.int64]:
+        """The merges with this left part that come before it is taken, as places in the table of merges."""
+        low, high = self._with_starts[piece], self._with_starts[piece + 1]
+        found: NDArray[np.int64] = low + np.flatnonzero(self._with_rank[low:high] < taken)
+        return found
 
-        Cost: some milliseconds at the first time, then kept.
+    def refused(self, token: int) -> NDArray[np.int32]:
+        """The producible tokens that may not follow a token, ascending: none after one that is not text.
+
+        Cost: about half a millisecond; the latest ones are kept.
         """
-        known = self._after.get(token)
+        known = self._refused.get(token)
         if known is None:
-            known = self.producible.copy()
-            if token in self._right:
-                # Near are those with a merge over the boundary that comes before either of its parts is taken.
-                near: set[int] = set()
-                for x, taken in _taken(self._right[token]):
-                    for y, rank in self._with.get(x, ()):
-                        if rank < taken and y in self._begun:
-                            others, limits = self._begun[y]
-                            near.update(others[rank <= limits].tolist())
-                known[[other for other in near if self._is_joined(self._right[token], self._left[other])]] = False
-            self._after[token] = known
+            spine, others = self._right, self._left
+            joined = np.zeros(self.size, bool)
+            for at in range(spine.starts[token], spine.starts[token + 1]):
+                merges = self._merges_of(spine.pieces[at], spine.taken[at])
+                rights = self._with_right[merges]
+                # The places on left spines of the right parts of these merges, one behind the other.
+                counts = self._begun_starts[rights + 1] - self._begun_starts[rights]
+                total = np.cumsum(counts)
+                inside = np.arange(total[-1] if len(total) else 0) - np.repeat(total - counts, counts)
+                places = self._begun[np.repeat(self._begun_starts[rights], counts) + inside]
+                # Both parts are there at one time, and the merge is the next one.
+                meets = np.repeat(self._with_rank[merges], counts) <= others.taken[places]
+                meets &= (spine.since[at] <= others.until[places]) & (others.since[places] < spine.until[at])
+                joined[others.tokens[places[meets]]] = True
+            known = self._refused[token] = np.flatnonzero(joined).astype(np.int32)
+            if len(self._refused) > _MOST_KEPT:
+                self._refused.popitem(last=False)
         return known
 
-    def _is_joined(self, before: _Spine, behind: _Spine) -> bool:
+    def may_follow(self, token: int, others: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some producible tokens may follow a token, bool [n]."""
+        refused = self.refused(token)
+        if not len(refused):
+            return np.ones(len(others), bool)
+        places = np.searchsorted(refused, others)
+        allowed: NDArray[np.bool_] = refused[np.minimum(places, len(refused) - 1)] != others
+        return allowed
+
+    def after(self, token: int) -> NDArray[np.bool_]:
+        """Which tokens may follow a token, bool [V]; all producible ones after a token that is not text."""
+        allowed: NDArray[np.bool_] = self.producible.copy()
+        allowed[self.refused(token)] = False
+        return allowed
+
+    def follows(self, token: int, other: int) -> bool:
+        """Whether a token may follow another one; both are producible, and no bytes of characters."""
+        return not self._is_joined(self._right.of(token), self._left.of(other))
+
+    def _is_joined(self, before: tuple[list[int], list[int]], behind: tuple[list[int], list[int]]) -> bool:
         """Whether a merge over the boundary is ever the next one."""
-        (x, left), (y, right) = before, behind
-        at_left = at_right = 0
+        (lefts, left_taken), (rights, right_taken) = before, behind
+        if not lefts or not rights:
+            return False
+        i = j = 0
         while True:
-            key = left[at_left][0] if at_left < len(left) else _NEVER
-            other = right[at_right][0] if at_right < len(right) else _NEVER
-            rank = self._ranks.get((x, y), _NO_MERGE)[0]
+            key, other = left_taken[i], right_taken[j]
+            rank = self._ranks.get(lefts[i] << 32 | rights[j], _NEVER)
             if rank < key and rank <= other and rank < _NEVER:
                 return True
             if key == other == _NEVER:
                 return False
             if key <= other:
-                x = left[at_left][1]
-                at_left += 1
+                i += 1
             else:
-                y = right[at_right][1]
-                at_right += 1
+                j += 1
 
-    def behind(self, tokens: Sequence[int]) -> NDArray[np.bool_]:
-        """Which tokens may follow the last ones of a sequence (at most four are looked at), bool [V]."""
-        if not tokens:
-            return self.producible
-        begun = self.pending(tokens[-4:])
-        return self.completing(begun) if begun else self.after(tokens[-1])
+    def parting(self, token: int) -> int:
+        """The bytes, as bits of an int, that no merge joins to a token: whatever begins with one may follow it."""
+        known = self._parted.get(token)
+        if known is None:
+            joining: set[int] = set()
+            for x, taken in zip(*self._right.of(token), strict=True):
+                joining.update(self._with_byte[self._merges_of(x, taken)].tolist())
+            known = self._parted[token] = (1 << 256) - 1 & ~sum(1 << byte for byte in joining)
+        return known
 
-    def pending(self, tokens: Sequence[int]) -> bytes:
-        """The bytes of a character that the last tokens have begun byte by byte."""
-        data = b""
-        for token in reversed(tokens):
-            value = int(self._bytes[token])
-            if value < 0x80:  # no byte of a longer character
-                return b""
-            data = bytes([value]) + data
-            if value >= 0xC0:
-                return data if len(data) < _length(value) else b""
-        return b""
+    def parted_by(self, byte: int) -> NDArray[np.bool_]:
+        """The tokens that no merge joins to this byte, bool [V]."""
+        joining = self._with_byte == byte
+        least = np.full(self.size, _NEVER, np.int64)
+        np.minimum.at(least, self._with_left[joining], self._with_rank[joining])
+        parted = np.ones(self.size, bool)
+        parted[self._right.tokens[least[self._right.pieces] < self._right.taken]] = False
+        return parted
+
+    def begun(self, before: bytes, token: int) -> bytes:
+        """The bytes of a character that a token leaves unfinished, where some were `before` it."""
+        value = int(self._bytes[token])
+        if value < 0x80:  # no byte of a longer character
+            return b""
+        data = (before if value < 0xC0 else b"") + bytes([value])
+        return data if data[0] >= 0xC0 and len(data) < _length(data[0]) else b""
+
+    @property
+    def is_byte(self) -> NDArray[np.bool_]:
+        """The tokens that stand for a byte of a character that is no token, bool [V]."""
+        return self._bytes >= 0x80
 
     def completing(self, pending: bytes) -> NDArray[np.bool_]:
         """Which tokens may follow the beginning of a character, byte by byte: bytes, and none that makes up one that is
@@ -179,55 +254,6 @@ class CanonicalPairs:
         return allowed
 
 
-def _taken(spine: _Spine) -> list[tuple[int, int]]:
-    """The pieces at an end of a token, and for each the highest rank up to the merge that takes it."""
-    first, steps = spine
-    return list(zip([first, *(piece for _, piece in steps)], [*(key for key, _ in steps), _NEVER], strict=True))
-
-
 def _length(first: int) -> int:
     """Bytes of the character that a byte begins."""
     return 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-
-
-def _refuse_all_but_merges(document: Mapping[str, Any], tokens: Sequence[bytes | None], where: str) -> None:
-    """Raises where something beside merges decides about a text's tokens."""
-    model = document.get("model") or {}
-    reason = ""
-    if model.get("type", "BPE") != "BPE" or "merges" not in model:
-        reason = f"a tokenizer of type {model.get('type')!r} has no merges"
-    elif model.get("dropout") or model.get("ignore_merges"):
-        reason = "it does not always apply its merges"
-    elif model.get("continuing_subword_prefix") or model.get("end_of_word_suffix"):
-        reason = "its tokens are spelled by their place in a word"
-    elif not _keeps_text(document.get("normalizer")):
-        reason = "its normalizer changes texts"
-    elif not _splits_nothing(document.get("pre_tokenizer")):
-        reason = "it splits texts by a pattern before it merges, so neighbours do not decide"
-    else:
-        added = [entry for entry in document.get("added_tokens") or () if not entry.get("special")]
-        if any(0 <= entry["id"] < len(tokens) and tokens[entry["id"]] for entry in added):
-            reason = "it has added tokens that are text, which are matched before merges"
-    if reason:
-        raise UnsupportedFeatureError("canonical", f"{where}: {reason}", hint="Compile without canonical=True.")
-
-
-def _keeps_text(normalizer: Any) -> bool:
-    if normalizer is None:
-        return True
-    if normalizer.get("type") == "Sequence":
-        return all(_keeps_text(inner) for inner in normalizer["normalizers"])
-    return normalizer.get("type") == "Prepend" or (
-        normalizer.get("type") == "Replace"
-        and (normalizer.get("pattern"), normalizer.get("content")) == ({"String": " "}, "▁")
-    )
-
-
-def _splits_nothing(splitter: Any) -> bool:
-    if splitter is None:
-        return True
-    if splitter.get("type") == "Sequence":
-        return all(_splits_nothing(inner) for inner in splitter["pretokenizers"])
-    return (splitter.get("type") == "ByteLevel" and splitter.get("use_regex", True) is False) or (
-        splitter.get("type") == "Metaspace" and splitter.get("split", True) is False
-    )

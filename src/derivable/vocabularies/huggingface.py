@@ -14,9 +14,9 @@ from derivable.vocabularies.source import GIVE_BYTES, Source, byte_level, table,
 from derivable.vocabularies.tokenizer_json import parse_json, read_document
 
 if TYPE_CHECKING:
-    from derivable.vocabularies.canonical import CanonicalPairs
+    from derivable.vocabularies.tokenization import Tokenization
 
-__all__ = ["canonical_pairs", "read_tokenizer_json", "read_transformers"]
+__all__ = ["read_tokenizer_json", "read_transformers", "tokenization"]
 
 
 def _read_text(path: Path) -> str:
@@ -216,13 +216,13 @@ def _read_slow(tokenizer: Any, name: str) -> Source:
     )
 
 
-def canonical_pairs(vocabulary: Any) -> CanonicalPairs:
-    """Which tokens a vocabulary's own tokenizer would put next to each other.
+def tokenization(vocabulary: Any) -> Tokenization:
+    """What a vocabulary's own tokenizer does to texts.
 
     Raises:
-        UnsupportedFeatureError: something beside merges decides, or there is no tokenizer.json to read.
+        UnsupportedFeatureError: something beside a pattern and merges decides, or there is no tokenizer.json to read.
     """
-    from derivable.vocabularies.canonical import CanonicalPairs  # PERF: numpy, for those who do not ask
+    from derivable.vocabularies.tokenization import Tokenization  # PERF: numpy, for those who do not ask
 
     encoder, kind = vocabulary._encoder, vocabulary.kind
     if not isinstance(encoder, TokenizersEncoder):
@@ -231,4 +231,4 @@ def canonical_pairs(vocabulary: Any) -> CanonicalPairs:
             f"a vocabulary of kind {kind!r} has no merges to read",
             hint="Load it with from_tokenizer_json or from_transformers, or compile without canonical=True.",
         )
-    return CanonicalPairs(parse_json(encoder.text(), kind), vocabulary.tokens, f"this {kind} tokenizer")
+    return Tokenization(parse_json(encoder.text(), kind), vocabulary.tokens, f"this {kind} tokenizer")

@@ -26,8 +26,8 @@ VERSION = 1
 """Raised when the bytes, or what their numbers mean, change. Numbers of symbols and of automata's states are part of
 what a state is bound to, so a change of those is seen without."""
 
-MOST_TOKENS = 4
-"""So many last tokens tell whether the next one is the tokenizer's own."""
+MOST_TOKENS = 255
+"""So many last tokens may be sent, to tell whether the next one is the tokenizer's own; usually it is one or two."""
 
 _HEAD = struct.Struct("<B8sI")
 

@@ -88,14 +88,15 @@ Matcher::Matcher(std::shared_ptr<Constraint> constraint, std::string_view state)
     go_to(constraint_->moments.add(nullptr, std::move(now), length));
 }
 
-std::string Matcher::to_bytes() {
+std::string Matcher::to_bytes(bool with_budget) {
     return operate(Task::kUnbounded, [&](Operation&) {
         PackedWriter out;
         out.put(now()->length);
         out.put(now()->finished);
         write_parses(*constraint_, now()->parses, out);
-        out.put(max_tokens_ != kNoBudget);
-        if (max_tokens_ != kNoBudget) {
+        const bool has_budget = with_budget && max_tokens_ != kNoBudget;
+        out.put(has_budget);
+        if (has_budget) {
             out.put(max_tokens_), out.put(now()->spent), out.put(now()->free_steps);
             write_witness(now()->witness, out);
         }
@@ -224,6 +225,20 @@ uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
             operation.allow(constraint_->limits().max_step_work);
         }
         return n;
+    });
+}
+
+std::vector<uint8_t> Matcher::spells(const std::vector<std::string_view>& texts) {
+    return operate([&](Operation& operation) {
+        constraint_->collect_if_needed();
+        std::vector<uint8_t> found;
+        Parses next;
+        for (std::string_view text : texts) {
+            operation.allow(constraint_->limits().max_step_work);
+            const bool fits = !now()->finished && constraint_->runs().advance(now()->parses, text, next);
+            found.push_back(!fits ? 0 : constraint_->runs().accepting(next) ? 2 : 1);
+        }
+        return found;
     });
 }
 

@@ -37,6 +37,8 @@ class Matcher {
     Verdict advance_bytes(std::string_view bytes);  // one moment, whatever the length
     bool allows(uint32_t token);
     uint32_t count_valid(const std::vector<uint32_t>& tokens);
+    // For each text whether the grammar allows it next, whatever the budget: 0 no, 1 yes, 2 the text may end behind it.
+    std::vector<uint8_t> spells(const std::vector<std::string_view>& texts);
     bool rollback(uint64_t count);  // false if there are not so many
     void reset();
     void fill(uint32_t* mask);
@@ -49,7 +51,8 @@ class Matcher {
     bool finished() const;
     uint32_t length() const;
     uint32_t steps_back() const;  // so many can be rolled back
-    std::string to_bytes();       // where it stands, for the same constraint in any process
+    // Where it stands, for the same constraint in any process; also what is left of a budget, or not.
+    std::string to_bytes(bool with_budget = true);
     // With a budget: what is left of it, and what suffices from here on, the end token included; else kNoBudget.
     uint64_t tokens_left() const;
     uint64_t least_tokens();

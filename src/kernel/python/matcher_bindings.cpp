@@ -83,15 +83,18 @@ void bind_beginnings(nb::class_<Matcher>& matcher) {
             nb::arg("other"))
         .def(
             "state",
-            [](Matcher& self) {
+            [](Matcher& self, bool budget) {
                 std::string state;
                 {
                     Call call;
-                    state = self.to_bytes();
+                    state = self.to_bytes(budget);
                 }
                 return nb::bytes(state.data(), state.size());
             },
-            "Where the sequence stands, for a matcher of the same grammar and vocabulary in any process.");
+            nb::arg("budget") = true,
+            "Where the sequence stands, for a matcher of the same grammar and vocabulary in any process; also what is left of its budget, "
+            "or "
+            "not.");
 }
 
 // How a sequence goes on and back, and where it stands.
@@ -126,6 +129,25 @@ void bind_steps(nb::class_<Matcher>& matcher) {
             nb::arg("data").none(),
             "Takes bytes, however they may be tokenized; counts as one step for `rollback`.\n\n"
             "Raises:\n    TokenRejectedError: they are not a prefix of anything allowed here. The state is unchanged.")
+        .def(
+            "spells",
+            [](Matcher& self, nb::handle texts) {
+                const std::vector<nb::object> held = objects_of("texts", "a list of bytes", texts);
+                std::vector<std::string_view> views;
+                for (const nb::object& text : held) views.push_back(bytes_of("texts", text));
+                std::vector<uint8_t> found;
+                {
+                    Call call;
+                    found = self.spells(views);
+                }
+                return nb::bytes(reinterpret_cast<const char*>(found.data()), found.size());
+            },
+            nb::arg("texts").none(),
+            "Which texts the grammar allows next, each by itself and whatever the budget; the state is unchanged.\n\n"
+            "Args:\n    texts: any bytes, at most some thousand.\n\n"
+            "Returns:\n    A byte for each: 0 not allowed, 1 allowed, 2 allowed, and the text may end behind it.\n\n"
+            "Raises:\n    LimitError: they cost more than the constraint's limits allow.\n\n"
+            "Cost: of each about 0.3 us plus 50 ns a byte.")
         .def(
             "rollback",
             [](Matcher& self, nb::handle steps) {
