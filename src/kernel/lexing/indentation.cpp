@@ -91,7 +91,8 @@ Indentations::Turn Indentations::turn(Id id) {
     Turn t{Turn::kMisfit};
     if (l.column > levels_[l.level].column) {
         const bool fits = spec.step == 0 || l.column == levels_[l.level].column + spec.step;
-        if (fits && l.alternate > levels_[l.level].alternate) t = {Turn::kDeeper, 0, intern({push_level(l.level, l.column, l.alternate), 0})};
+        if (fits && l.alternate > levels_[l.level].alternate)
+            t = {Turn::kDeeper, 0, intern({push_level(l.level, l.column, l.alternate), 0})};
     } else {
         for (; l.level && levels_[l.level].column > l.column; l.level = levels_[l.level].outer) t.dedents++;
         if (levels_[l.level].column == l.column && levels_[l.level].alternate == l.alternate)
