@@ -65,6 +65,7 @@ def main() -> None:
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("-g", "--grammars", nargs="+", default=["python.lark", "python", "go", "java"])
     parser.add_argument("--steps", type=int, default=len(STEPS) - 1)
+    parser.add_argument("--history", type=int, default=1, help="terminals of history: 1 or 2")
     parser.add_argument("-o", "--output", type=Path, help="a folder for the table, the figures as JSON, and the plots")
     options = parser.parse_args()
     vocabulary = dv.Vocabulary.from_tokenizer_json(options.tokenizer)
@@ -73,7 +74,7 @@ def main() -> None:
     figures = {}
     for name in options.grammars:
         began = process_time()
-        store = MaskStore(grammar_of(name), vocabulary)
+        store = MaskStore(grammar_of(name), vocabulary, history=options.history)
         made = process_time() - began
         found = store.streamline(options.steps)
         seconds = process_time() - began
@@ -86,6 +87,10 @@ def main() -> None:
         row = [*(f"{c:,}" if isinstance(c, int) else c for c in cells), f"{found.counts[0] / found.counts[-1]:.1f}"]
         lines.append("| " + " | ".join([*row, f"{seconds:.0f}"]) + " |")
         print(lines[-1], flush=True)
+        if options.history > 1:
+            left, decided = store.decided_by_history(found)
+            figures[name] |= {"open cases": left, "decided by two terminals": decided}
+            print(f"{name}: of {left:,} cases that one terminal leaves open two decide {decided:,}", flush=True)
         if options.output is not None:
             options.output.mkdir(parents=True, exist_ok=True)
             (options.output / f"{name}.svg").write_text(plot(name, found.per_state), encoding="utf-8")

@@ -141,8 +141,9 @@ class CompiledGrammar(ABC):
             self._kernel.index_view(),
             self._kernel.stats(),
             lowered.terminal_names,
+            source=self._kernel,
             lexing=self._plan.lexing,
-            nonterminals=len(lowered.nonterminal_names),
+            nonterminals=lowered.nonterminal_names,
             productions=productions,
             vocabulary=self.vocabulary.size,
         )

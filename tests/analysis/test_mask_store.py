@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import derivable as dv
-from derivable.analysis import MaskStore, StoreLoop
+from derivable.analysis import MaskStore, StoreLoop, interchangeable_terminals, is_always_legal, is_never_legal
 
 SOURCE = """
     start: stmt+
@@ -97,6 +97,31 @@ def test_two_terminals_of_history_ask_less() -> None:
     assert questions[2] == 0 < questions[1]
     counts = [store(history).streamline().counts for history in (1, 2)]
     assert counts[0][0] < counts[1][0] and all(len(each) == 6 for each in counts)
+
+
+@pytest.mark.parametrize("steps", [3, 4, 5])
+def test_cases_that_two_terminals_decide_are_counted(steps: int) -> None:
+    """One by one, by the questions themselves."""
+    of = store(2)
+    grammar, streamlined = of.terminals, of.streamline(steps, pairs=False)
+    names = grammar.terminals
+    same = {name: min(alike, key=names.index) for alike in interchangeable_terminals(grammar) for name in alike}
+    asked = {
+        (same.get(names[row.terminal], names[row.terminal]), grammar.names(sequence))
+        for row, chosen in zip(of.rows, streamlined.representatives, strict=True)
+        for sequence in chosen.values()
+        if row.terminal is not None and sequence
+    }
+    left = decided = 0
+    for last, sequence in asked:
+        if is_never_legal(grammar, [last, *sequence]) or is_always_legal(grammar, last, sequence):
+            continue
+        for before in {same.get(name, name) for name in names}:
+            if not is_never_legal(grammar, [before, last]):
+                left += 1
+                never = is_never_legal(grammar, [before, last, *sequence])
+                decided += never or is_always_legal(grammar, [before, last], sequence)
+    assert of.decided_by_history(streamlined) == (left, decided) and 0 < decided < left
 
 
 def test_terminals_wait_while_ways_differ() -> None:

@@ -237,9 +237,11 @@ class Counted:
 def language_model(seed: int) -> Any:
     """A `TransformersLanguageModel` without a tokenizer of its own."""
     from derivable.decoding.models import TransformersLanguageModel
+    from derivable.decoding.output_layer import OutputLayer
 
     made = TransformersLanguageModel.__new__(TransformersLanguageModel)
     made._torch, made._model, made._tokenizer = torch, make_model(seed).eval(), None
+    made._output = OutputLayer(made._model, torch)
     made._takes_positions, made.vocabulary, made.context = True, VOCABULARY, None
     return made
 

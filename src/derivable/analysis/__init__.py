@@ -1,8 +1,9 @@
 """What a grammar and a vocabulary say about each other before any text is written: the constructions of the papers,
 as data.
 
-- Willard & Louf 2023: `find_sub_sequences`, `map_states_to_vocabulary`, `scan`, `stack_preimages`
-- Beurer-Kellner et al. 2024 (DOMINO): `subterminal_tree`
+- Willard & Louf 2023: `find_sub_sequences`, `map_states_to_vocabulary`, `automaton`, `scan`, `StateUnions`,
+  `stack_preimages`
+- Beurer-Kellner et al. 2024 (DOMINO): `SubterminalTrees`, `subterminal_tree`
 - Tran-Thien 2025 (streamlining): `is_never_legal`, `is_always_legal`, `are_jointly_legal`,
   `interchangeable_terminals`, `MaskStore`, `StoreLoop`
 - Park et al. 2025 (GreatGramma): `LexingTransducer`, `DetokenizingTransducer`, `TokenTransducer`, `SpannerTable`,
@@ -27,15 +28,26 @@ from .scanner import Scanner
 from .sequences import SequenceParser
 from .spanner_table import SpannerTable
 from .stack_free import LrAutomaton, StackFree
-from .state_index import StateIndex, find_sub_sequences, map_states_to_vocabulary, scan, stack_preimages
+from .state_index import (
+    Automaton,
+    StateIndex,
+    automaton,
+    find_sub_sequences,
+    map_states_to_vocabulary,
+    scan,
+    stack_preimages,
+)
+from .state_unions import Configuration, StateUnions
 from .store_loop import StoreLoop, StoreLoopMatcher
-from .subterminals import Subterminal, SubterminalTree, subterminal_tree
+from .subterminals import Subterminal, SubterminalTree, SubterminalTrees, subterminal_tree
 from .terminals import TerminalGrammar, terminal_grammar
 from .transducers import DetokenizingTransducer, LexingTransducer, TokenTransducer
 
 __all__ = [
     "STEPS",
     "Ambiguity",
+    "Automaton",
+    "Configuration",
     "DetokenizingTransducer",
     "Earley",
     "Lexemes",
@@ -53,16 +65,19 @@ __all__ = [
     "SpannerTable",
     "StackFree",
     "StateIndex",
+    "StateUnions",
     "StoreLoop",
     "StoreLoopMatcher",
     "Streamlined",
     "Subterminal",
     "SubterminalTree",
+    "SubterminalTrees",
     "TerminalGrammar",
     "TokenTransducer",
     "Verdict",
     "ambiguity",
     "are_jointly_legal",
+    "automaton",
     "find_sub_sequences",
     "interchangeable_terminals",
     "intersection_is_empty",

@@ -59,6 +59,11 @@ class Verdict:
     accepted: bool
     refused: bool
 
+    @property
+    def is_open(self) -> bool:
+        """The stack decides, or it could not be shown that it does not."""
+        return self.accepted and self.refused
+
 
 def is_always_legal(grammar: Analysed, history: Terminals, continuation: Terminals) -> bool:
     """Whether `continuation` may be read wherever `history` was: ``w X`` in Lp implies ``w X S`` in Lp.

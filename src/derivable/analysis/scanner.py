@@ -31,7 +31,7 @@ from ..limits import Limits
 from ..lowering import Lowered, lower
 from ..vocabulary import Vocabulary
 
-__all__ = ["DEAD", "Scanner", "Tokens"]
+__all__ = ["DEAD", "Scanner", "Table", "Tokens", "TokensRead"]
 
 DEAD = -1
 _LARGEST = 200_000
@@ -39,11 +39,17 @@ _LARGEST = 200_000
 
 
 @dataclass(frozen=True)
-class _Table:
+class Table:
     """The automaton of one terminal."""
 
     next: NDArray[np.int32]  # [states, 256]
     accepts: NDArray[np.bool_]
+
+    @cached_property
+    def goes_on(self) -> NDArray[np.bool_]:
+        """By state: some byte may follow."""
+        found: NDArray[np.bool_] = (self.next != DEAD).any(axis=1)
+        return found
 
 
 class Scanner:
@@ -54,6 +60,7 @@ class Scanner:
         ignored: which of them the lexer drops.
         mode: ``"together"`` or ``"apart"``.
         members: by state: the (terminal, state of its automaton) in progress. State 0 is the beginning of a lexeme.
+        tables: of the terminals' automata.
     """
 
     def __init__(
@@ -66,7 +73,8 @@ class Scanner:
         self.terminals = tuple(terminals)
         self.ignored = frozenset(ignored)
         self.mode = mode
-        self._tables = [_table(dfa) for dfa in automata]
+        self._automata = tuple(automata)
+        self.tables = [_table(dfa) for dfa in automata]
         start = tuple((t, 0) for t, dfa in enumerate(automata) if not dfa.is_empty)
         self.members: list[tuple[tuple[int, int], ...]] = [start]
         self._numbers = {start: 0}
@@ -108,6 +116,12 @@ class Scanner:
         automata = [without_empty(compile_expr(parse_regex(pattern))) for pattern in patterns.values()]
         return Scanner(automata, list(patterns), (), mode)
 
+    def of_some(self, terminals: Iterable[int]) -> Scanner:
+        """The scanner of some of these terminals."""
+        kept = list(terminals)
+        names = [self.terminals[t] for t in kept]
+        return Scanner([self._automata[t] for t in kept], names, self.ignored & set(names), self.mode)
+
     def __len__(self) -> int:
         return len(self.members)
 
@@ -122,7 +136,7 @@ class Scanner:
             known = self._numbers[members] = len(self.members)
             self.members.append(members)
             self._rows.append(None)
-            self._winners.append(tuple(t for t, s in members if self._tables[t].accepts[s]))
+            self._winners.append(tuple(t for t, s in members if self.tables[t].accepts[s]))
         return known
 
     def winners(self, state: int) -> tuple[int, ...]:
@@ -137,7 +151,7 @@ class Scanner:
         found = row[byte]
         if found == -2:
             after = tuple(
-                (t, s) for t, s in ((t, int(self._tables[t].next[s, byte])) for t, s in self.members[state]) if s >= 0
+                (t, s) for t, s in ((t, int(self.tables[t].next[s, byte])) for t, s in self.members[state]) if s >= 0
             )
             found = row[byte] = self.number(after) if after else DEAD
         return found
@@ -154,7 +168,7 @@ class Scanner:
         """All states that texts lead to, the first one included. Under ``apart``: each terminal by itself."""
         if self.mode == "apart":
             found = [0]
-            for t, table in enumerate(self._tables):
+            for t, table in enumerate(self.tables):
                 reached = {0}
                 todo = [0]
                 while todo:
@@ -174,7 +188,7 @@ class Scanner:
     @cached_property
     def classes(self) -> tuple[int, ...]:
         """One byte of each class that no terminal tells apart."""
-        columns = np.concatenate([table.next for table in self._tables])
+        columns = np.concatenate([table.next for table in self.tables])
         return tuple(np.unique(columns, axis=1, return_index=True)[1].tolist())
 
     def producible(self) -> list[frozenset[int]]:
@@ -195,13 +209,30 @@ class Scanner:
         return [frozenset(found) for found in sets]
 
 
-def _table(dfa: _kernel.Dfa) -> _Table:
+def _table(dfa: _kernel.Dfa) -> Table:
     size = max(dfa.num_states, 1)
     if dfa.is_empty:
-        return _Table(np.full((1, 256), DEAD, dtype=np.int32), np.zeros(1, dtype=np.bool_))
+        return Table(np.full((1, 256), DEAD, dtype=np.int32), np.zeros(1, dtype=np.bool_))
     rows = [[dfa.step(state, byte) for byte in range(256)] for state in range(size)]
     accepts = np.array([dfa.is_accepting(state) for state in range(size)], dtype=np.bool_)
-    return _Table(np.array(rows, dtype=np.int32), accepts)
+    return Table(np.array(rows, dtype=np.int32), accepts)
+
+
+@dataclass(frozen=True)
+class TokensRead:
+    """What tokens do from a state of one terminal's automaton; tokens as rows of `Tokens`.
+
+    Attributes:
+        inside: those that end within the terminal, each with the state that it
+        reached: ends in.
+        leaving: those behind whose beginning the terminal ends (a token may be here several times), each with what is
+        rests: left of it, by number.
+    """
+
+    inside: NDArray[np.int32]
+    reached: NDArray[np.int32]
+    leaving: NDArray[np.int32]
+    rests: NDArray[np.int32]
 
 
 class Tokens:
@@ -231,6 +262,35 @@ class Tokens:
             self.rests[row, : len(data)] = [numbers.setdefault(data[at:], len(numbers)) for at in range(len(data))]
         self.texts = list(numbers)
         self._row_of = {token_id: row for row, (token_id, _) in enumerate(kept)}
+
+    def read(self, table: Table, state: int) -> TokensRead:
+        """What all tokens do from a state of one terminal's automaton."""
+        alive = np.arange(len(self.lengths), dtype=np.int32)
+        at_state = np.full(len(alive), state, dtype=np.int32)
+        leaving: list[NDArray[np.int32]] = []
+        left: list[NDArray[np.int32]] = []
+        inside = [alive[:0]]
+        reached = [alive[:0]]
+        for place in range(self.data.shape[1]):
+            after = table.next[at_state, self.data[alive, place]]
+            out = (after == DEAD) & table.accepts[at_state]
+            leaving.append(alive[out])
+            left.append(self.rests[alive[out], place])
+            on = after != DEAD
+            alive, at_state = alive[on], after[on]
+            ended = self.lengths[alive] == place + 1
+            inside.append(alive[ended])
+            reached.append(at_state[ended])
+            alive, at_state = alive[~ended], at_state[~ended]
+            if not len(alive):
+                break
+        none = [alive[:0]]
+        return TokensRead(
+            np.concatenate(inside),
+            np.concatenate(reached),
+            np.concatenate(leaving or none),
+            np.concatenate(left or none),
+        )
 
     def text_of(self, token_id: int) -> bytes:
         """The bytes of a token; none of one that is no text, or ends it."""

@@ -15,14 +15,40 @@ from ..vocabulary import Vocabulary
 from .scanner import DEAD, Scanner
 from .stack_free import LrAutomaton
 
-__all__ = ["StateIndex", "find_sub_sequences", "map_states_to_vocabulary", "scan", "stack_preimages"]
+__all__ = [
+    "Automaton",
+    "StateIndex",
+    "automaton",
+    "find_sub_sequences",
+    "map_states_to_vocabulary",
+    "scan",
+    "stack_preimages",
+]
 
 
-def _automaton(pattern: str | _kernel.Dfa) -> _kernel.Dfa:
-    return compile_expr(parse_regex(pattern)) if isinstance(pattern, str) else pattern
+Automaton = _kernel.Dfa
+"""Definition 1: a deterministic automaton over bytes, minimal and trimmed. State 0 is the first, ``num_states`` how
+many there are; ``step(state, byte)`` gives the next one or -1, and ``is_accepting(state)`` says whether a text may
+end."""
 
 
-def find_sub_sequences(pattern: str | _kernel.Dfa, text: bytes | str) -> tuple[tuple[int, ...], ...]:
+def automaton(pattern: str) -> Automaton:
+    """The minimal automaton of a regular expression, trimmed: every state leads to an accepting one.
+
+    Example:
+        >>> from derivable.analysis import automaton
+        >>> digits = automaton("[0-9]+")
+        >>> digits.num_states, digits.step(0, ord("7")), digits.step(0, ord("x")), digits.is_accepting(1)
+        (2, 1, -1, True)
+    """
+    return compile_expr(parse_regex(pattern))
+
+
+def _automaton(pattern: str | Automaton) -> Automaton:
+    return automaton(pattern) if isinstance(pattern, str) else pattern
+
+
+def find_sub_sequences(pattern: str | Automaton, text: bytes | str) -> tuple[tuple[int, ...], ...]:
     """Algorithm 3: the states that a text leads through, from every state in which it can be read to the end.
 
     As printed the algorithm never steps over the first character, and adds an empty path where it fails; what its
@@ -57,14 +83,15 @@ def find_sub_sequences(pattern: str | _kernel.Dfa, text: bytes | str) -> tuple[t
 
 @dataclass(frozen=True)
 class StateIndex:
-    """The map σ of Algorithm 4.
+    """The map σ of Algorithm 4, with the automaton that it is of.
 
     Attributes:
-        automaton: trimmed: every state leads to an accepting one, so every token in the index can be completed.
+        automaton: trimmed (`Automaton`): every state leads to an accepting one, so every token in the index can be
+            completed.
         tokens: for each state the tokens that can be read there, ascending.
     """
 
-    automaton: _kernel.Dfa
+    automaton: Automaton
     tokens: tuple[tuple[int, ...], ...]
 
     def after(self, text: bytes | str) -> tuple[int, ...]:
@@ -77,7 +104,7 @@ class StateIndex:
         return self.tokens[state]
 
 
-def map_states_to_vocabulary(pattern: str | _kernel.Dfa, vocabulary: Vocabulary) -> StateIndex:
+def map_states_to_vocabulary(pattern: str | Automaton, vocabulary: Vocabulary) -> StateIndex:
     """Algorithm 4: for every state of an automaton the tokens that can be read there.
 
     Example:

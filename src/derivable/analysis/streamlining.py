@@ -137,8 +137,12 @@ class Streamlining:
         """The terminals that may come right before one."""
         return [x for x in self._successors if self.verdict((x,), (terminal,)).accepted]
 
+    def representative(self, terminal: int) -> int:
+        """The one that stands for the terminals that are interchangeable with it."""
+        return self._same.get(terminal, terminal)
+
     def _exchanged(self, sequence: Sequence | None) -> Sequence | None:
-        return None if sequence is None else tuple([self._same.get(symbol, symbol) for symbol in sequence])
+        return None if sequence is None else tuple([self.representative(symbol) for symbol in sequence])
 
     def _each(self, current: Chosen, change: Callable[[Sequence], Sequence | None]) -> Chosen:
         changed = {s: change(s) for s in dict.fromkeys(current.values()) if s is not None}
@@ -203,8 +207,25 @@ class Streamlining:
         return self._each(current, known.__getitem__)
 
     def verdict(self, before: Sequence, sequence: Sequence) -> Verdict:
-        """What the grammar says about a sequence behind others, remembered."""
+        """What the grammar says about a sequence behind others, remembered.
+
+        What one terminal of history decides a longer history decides alike.
+        """
         known = self._verdicts.get((before, sequence))
         if known is None:
-            known = self._verdicts[before, sequence] = judge(self.grammar, before, sequence)
+            known = self.verdict(before[1:], sequence) if len(before) > 1 else None
+            if known is None or known.is_open:
+                known = judge(self.grammar, before, sequence)
+            self._verdicts[before, sequence] = known
         return known
+
+    def decided_by_more(self, terminal: int, asked: Iterable[Sequence]) -> tuple[int, int]:
+        """How many cases behind one terminal (a representative) are open; how many the terminal before it decides.
+
+        A case is a terminal that may come before this one, and a sequence that is never legal, or always, behind some
+        histories but not behind all.
+        """
+        left = [s for s in {*asked} if s and self.verdict((terminal,), s).is_open]
+        pairs = {(self.representative(x), terminal) for x in self.pairs_before(terminal)} if left else set()
+        decided = sum(not self.verdict(pair, s).is_open for pair in pairs for s in left)
+        return len(pairs) * len(left), decided

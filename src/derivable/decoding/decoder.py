@@ -80,6 +80,7 @@ class Decoder:
         self._certain = list(self.prompt_ids)  # not yet in the model
         self._draft: list[tuple[int, bool]] = []  # token, and whether it is forced behind those before it
         self._bitmask = allocate_bitmask(1, self.vocabulary.size)
+        self._few: NDArray[np.int32] | None = None  # all that is allowed behind the request, and was asked about
         self._verifies = True  # the model returns a row for every token
         self._history = list(self.prompt_ids)
         self._unhealed = len(self.rest)
@@ -167,6 +168,23 @@ class Decoder:
         self.counts.draft_seconds += perf_counter() - started
         return plan
 
+    def few_allowed(self, most: int) -> NDArray[np.int32] | None:
+        """The tokens that may follow the request, if they are `most` or less, and if the logits of others would be for
+        nothing: without a draft, and where nobody asks what the model makes of them. The answer may leave them out."""
+        matcher, self._few = self.matcher, None
+        if not most or matcher is None or self._draft or self._healing or self.policy.trace or self.choices is not None:
+            return None
+        started = perf_counter()
+        try:
+            allowed = patiently(matcher.allowed_tokens)
+        except LimitError:
+            return None  # it comes up again where the token is chosen
+        self.counts.masks += 1
+        self.counts.mask_seconds += perf_counter() - started
+        if 0 < len(allowed) <= most:
+            self._few = allowed
+        return self._few
+
     # What to make of the answer
 
     def feed(self, rows: Any, seconds: float = 0.0) -> int:
@@ -238,11 +256,13 @@ class Decoder:
             token, allowed = self._constrained(checker, sampling, scores, noise, wanted)
         spent = perf_counter() - started if checker is not None else 0.0
         self.counts.mask_seconds += spent
+        few, self._few = self._few, None
+        self.counts.narrowed += few is not None
         self.counts.interventions += token != wanted
         if self.choices is not None and before is not None:
             masked = lambda: self._mask(before, allowed)  # noqa: E731
             self.choices.asked(before, lead, token, self._shown(token), logits, masked, position)
-        legal = None if allowed is None else int(np.count_nonzero(allowed))
+        legal = len(few) if few is not None else None if allowed is None else int(np.count_nonzero(allowed))
         self.counts.forced += legal == 1
         accepted = guess is not None and token == guess
         self.counts.accepted += accepted
@@ -253,7 +273,7 @@ class Decoder:
             token,
             self._bytes(token),
             legal=legal,
-            wanted=wanted,
+            wanted=wanted if few is None else None,
             intervention=token != wanted,
             speculated=accepted,
             mask_seconds=spent,

@@ -31,7 +31,9 @@ class Stats:
         model_seconds: time in them, of shared ones this row's part.
         masks: masks that were built.
         mask_seconds: time in the matcher; 0 without one.
-        interventions: choices in which the model's own (same noise, or argmax) was refused.
+        narrowed: forward passes in which the model was asked about the allowed tokens alone. What it would have chosen
+            of all is not known there.
+        interventions: choices in which the model's own (same noise, or argmax) was refused, as far as it is known.
         forced: tokens about which the grammar left no choice: taken without the model, or the only ones in a mask.
         drafted: guesses that the model was asked to verify.
         accepted: those that it agreed with.
@@ -48,6 +50,7 @@ class Stats:
     model_calls: int = 0
     model_seconds: float = 0.0
     masks: int = 0
+    narrowed: int = 0
     drafted: int = 0
     accepted: int = 0
     draft_seconds: float = 0.0

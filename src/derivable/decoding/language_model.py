@@ -14,11 +14,13 @@ choose the next token; with a row for every token appended, a draft of several i
         def start(self): return MyState()
         def encode(self, text): ...                         # only for prompts that are given as text
 
-Three things are optional. A state with `prefill(token_ids)` is given the prompt through it; it returns the last row
+Four things are optional. A state with `prefill(token_ids)` is given the prompt through it; it returns the last row
 alone (`[1, W]`), since all rows of a long prompt are many: 2 GB for 4,000 tokens of 128,256. And a state whose `append`
 returns fewer rows than tokens (the last ones) works too, but no draft can be verified with it, so none is made. And a
 model with `append_batch(states, token_ids)` appends to each of several states its own tokens, not all as many, and
-returns an array for each: the rows of a batch then share their forward passes.
+returns an array for each: the rows of a batch then share their forward passes. And a state with `few` and
+`append_few(token_ids, allowed)` is told which tokens the grammar allows behind the last one where these are `few` or
+less: it returns one row, in which all others may be negative infinity.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derivable.decoding.output_layer import OutputLayer
 from derivable.decoding.padded import PaddedCache, can_be_joined, name_of_cache
 from derivable.errors import ArgumentError, DerivableError
 from derivable.tiny import State, TinyModel, TinyTokenizer, tokenizer_path
@@ -99,9 +100,10 @@ def tiny() -> TinyLanguageModel:
 class TransformersState:
     """A sequence in a `transformers` model, with its key/value cache."""
 
-    def __init__(self, model: Any, torch: Any) -> None:
+    def __init__(self, model: Any, torch: Any, output: OutputLayer | None = None) -> None:
         self._model = model
         self._torch = torch
+        self._output = output
         self._keeps_some = "logits_to_keep" in signature(model.forward).parameters
         self._name = name_of_cache(model)
         self._cache: Any = None
@@ -124,6 +126,22 @@ class TransformersState:
     def prefill(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Appends a prompt; returns the logits of what follows its last token, `[1, W]` (or all of them)."""
         return self._forward(token_ids, {"logits_to_keep": 1} if self._keeps_some else {})
+
+    @property
+    def few(self) -> int:
+        """With so many allowed tokens, or fewer, `append_few` takes less time than `append`; 0: it never does."""
+        return 0 if self._output is None else self._output.few
+
+    def append_few(self, token_ids: Sequence[int], allowed: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Appends tokens; returns the logits of what follows the last one, `[1, W]`: those of the allowed tokens, and
+        negative infinity for all others, which are not computed."""
+        assert self._output is not None
+        options = {"logits_to_keep": 1} if self._keeps_some else {}
+        with self._output.only(allowed):
+            found = self._forward(token_ids, options)
+        rows = np.full((1, self._output.size), -np.inf, dtype=np.float32)
+        rows[0, allowed] = found[-1]
+        return rows
 
     def _forward(self, token_ids: Sequence[int], options: dict[str, int]) -> NDArray[np.float32]:
         if not len(token_ids):
@@ -218,6 +236,7 @@ class TransformersLanguageModel:
         self._model: Any = model
         self._tokenizer: Any = tokenizer
         self._model.eval()
+        self._output = OutputLayer(self._model, self._torch)
         self._takes_positions = "position_ids" in signature(self._model.forward).parameters
         # The tokenizer may name more ids than the model has logits for, or fewer (padding).
         width = max(int(self._model.config.vocab_size), len(self._tokenizer))
@@ -249,7 +268,7 @@ class TransformersLanguageModel:
 
     def start(self) -> TransformersState:
         """A state without tokens."""
-        return TransformersState(self._model, self._torch)
+        return TransformersState(self._model, self._torch, self._output)
 
     def append_batch(
         self, states: Sequence[TransformersState], token_ids: Sequence[Sequence[int]]

@@ -113,6 +113,7 @@ class Counts:
     interventions: int = 0
     forced: int = 0
     masks: int = 0
+    narrowed: int = 0
     model_calls: int = 0
     drafted: int = 0
     accepted: int = 0

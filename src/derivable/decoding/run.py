@@ -120,8 +120,12 @@ class Run:
         token_ids = self.request()
         if not token_ids:
             return False
+        few = self._with_partial(lambda: self.decoder.few_allowed(getattr(state, "few", 0)))
         started = perf_counter()
-        rows = self._guarded(lambda: prefilled(state, token_ids) if first else state.append(token_ids))
+        if few is not None:
+            rows = self._guarded(lambda: state.append_few(token_ids, few))  # type: ignore[attr-defined]
+        else:
+            rows = self._guarded(lambda: prefilled(state, token_ids) if first else state.append(token_ids))
         self.feed(token_ids, rows, perf_counter() - started)
         return True
 

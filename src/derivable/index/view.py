@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import InitVar, asdict, dataclass
 from typing import Any
+
+from .. import _kernel
+from ..errors import ArgumentError
+from ..support.arguments import instance, integer
+from .keys import Keys, keys_of
 
 __all__ = ["Index", "LexerState", "Shares", "Span", "spans_of", "view"]
 
@@ -91,6 +96,59 @@ class Index:
     asked: int
     found: int
     bytes: Mapping[str, int]
+    source: InitVar[_kernel.Constraint]
+    symbols: InitVar[tuple[Sequence[str], Sequence[str]]]
+
+    def __post_init__(self, source: _kernel.Constraint, symbols: tuple[Sequence[str], Sequence[str]]) -> None:
+        object.__setattr__(self, "_source", source)  # no fields, for they are no part of what was counted
+        object.__setattr__(self, "_symbols", symbols)
+
+    def walk(
+        self,
+        matcher: _kernel.Matcher | None = None,
+        *,
+        terminal: str | None = None,
+        most: int = 10_000,
+        most_bytes: int = 64 << 20,
+    ) -> Keys:
+        """The keys of level 4 by now, each with the tokens of its mask: the trie over stacks of Willard & Louf.
+
+        A key is a lexer state and the upper levels of a stack, as far as the mask depended on them. Every parse that
+        agrees with it has that mask; the mask of a matcher is the union of those of its parses. Three things are no
+        part of a key, because they are taken out of the mask, or added, for each matcher anew: items that a list of
+        distinct items has had, names that a meaning allows, and texts of a language inside another one.
+
+        Args:
+            matcher: only the keys that the masks of its parses are found by, one for each parse whose mask is known.
+                A mask is known once it was asked for, if it did not depend on more than 32 levels.
+            terminal: only those of lexemes that may belong to this terminal.
+            most: keys that are given at most. The others are counted (`Keys.left_out`).
+            most_bytes: of masks, each of which takes an eighth of a byte for each token of the vocabulary.
+
+        Raises:
+            ArgumentError: a matcher of another constraint, or a terminal that the grammar does not have.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"(", b")", b"))", b"x", None], eos=[4])
+            >>> constraint = dv.compile(dv.Grammar.from_gbnf('root ::= "(" root ")" | "x"'), vocab)
+            >>> m = constraint.matcher()
+            >>> for token in (0, 0, 3): m.advance(token)
+            >>> m.allowed_tokens().tolist()
+            [1, 2]
+            >>> for key in constraint.index.walk(m): print(key)
+            "x".1 over root → "(" · root ")" / root → "(" · root ")": 2 tokens
+        """
+        kernel, (terminals, nonterminals) = self._source, self._symbols  # type: ignore[attr-defined]
+        if terminal is not None and terminal not in terminals:
+            raise ArgumentError("terminal", "a terminal of the grammar", terminal)
+        symbol = 0 if terminal is None else list(terminals).index(terminal) + 1
+        bounds = integer("most", most), integer("most_bytes", most_bytes)
+        if matcher is not None:
+            instance("matcher", matcher, _kernel.Matcher, "a Matcher")
+            if matcher.constraint._kernel is not kernel:  # type: ignore[attr-defined]
+                raise ArgumentError("matcher", "a matcher of this constraint", matcher)
+        return keys_of(kernel.index_keys(symbol, *bounds, matcher), terminals, nonterminals)
 
     @property
     def shares(self) -> Shares:
@@ -140,8 +198,9 @@ def view(
     stats: Mapping[str, int | bool],
     names: Sequence[str],
     *,
+    source: _kernel.Constraint,
     lexing: str,
-    nonterminals: int,
+    nonterminals: Sequence[str],
     productions: int,
     vocabulary: int,
 ) -> Index:
@@ -173,7 +232,7 @@ def view(
     return Index(
         lexing=lexing,
         terminals=len(names),
-        nonterminals=nonterminals,
+        nonterminals=len(nonterminals),
         productions=productions,
         vocabulary=vocabulary,
         states=tuple(states),
@@ -185,6 +244,8 @@ def view(
         asked=int(stats["masks"]),
         found=int(stats["mask_hits"]),
         bytes=sizes,
+        source=source,
+        symbols=(names, nonterminals),
     )
 
 

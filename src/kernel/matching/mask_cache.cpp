@@ -130,4 +130,16 @@ void MaskCache::each(const std::function<void(LexState, const std::vector<const 
     });
 }
 
+void MaskCache::each_key(const std::function<void(LexState, const ReachTrie::Written&, int32_t)>& visit) const {
+    by_stack_.each_key([&](uint32_t lex, const ReachTrie::Written& key, int32_t row) { visit(LexState(lex), key, row); });
+}
+
+std::optional<std::pair<ReachTrie::Written, int32_t>> MaskCache::written(const Parse& t) {
+    const ReachTrie::Root* root = by_stack_.root(t.lex.index());
+    if (!root || !stacks_.signature(t.stack, root->words, signature_)) return std::nullopt;
+    const ReachTrie::Found found = by_stack_.find(*root, t.environment, signature_, [] { return false; });
+    if (found.value < 0) return std::nullopt;
+    return std::pair(by_stack_.written(*root, t.environment, signature_, found), found.value);
+}
+
 }  // namespace derivable

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "index/packed_mask.hpp"
@@ -75,6 +77,10 @@ class MaskCache {
     bool is_large() const { return num_keys() > kMaxNodes; }
     // Calls visit(lexer state, masks, keys, states looked at by the longest of them) for each lexer state.
     void each(const std::function<void(LexState, const std::vector<const PackedMask*>&, uint64_t, uint64_t)>& visit) const;
+    // Calls visit(lexer state, key, number of the mask) for each key, by the parse's own stack.
+    void each_key(const std::function<void(LexState, const ReachTrie::Written&, int32_t)>& visit) const;
+    // The key under which the mask of a parse stands, and its number; none if it is not known.
+    std::optional<std::pair<ReachTrie::Written, int32_t>> written(const Parse& t);
 
   private:
     static constexpr uint32_t kMaxNodes = 1u << 20;

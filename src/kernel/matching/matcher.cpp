@@ -406,6 +406,10 @@ std::vector<SpanView> Matcher::unfold(uint64_t most) {
     return operate([&](Operation&) { return derivable::unfold(*constraint_, now()->parses, most); });
 }
 
+KeysView Matcher::index_keys(Symbol terminal, const KeyBounds& bounds) {
+    return operate([&](Operation&) { return keys(*constraint_, now()->parses, terminal, bounds); });
+}
+
 std::vector<Explanation> Matcher::explain() {
     return operate([&](Operation&) { return derivable::explain(*constraint_, now()->parses); });
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "matching/constraint.hpp"
+#include "matching/index_keys.hpp"
 #include "matching/index_view.hpp"
 
 namespace derivable {
@@ -61,6 +62,7 @@ class Matcher {
     std::vector<Explanation> explain();
     std::vector<NamesHere> names_here(size_t most);
     std::vector<SpanView> unfold(uint64_t most);  // TooAmbiguous
+    KeysView index_keys(Symbol terminal, const KeyBounds& bounds);
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
     std::string situation(int64_t hops);
     bool same_place(const Matcher& other);  // the same parses: all that follows is the same

@@ -39,14 +39,13 @@ uint8_t ReachTrie::beside_of(Environment environment, Reach reach) const {
 }
 
 uint64_t ReachTrie::environment_word(Environment e, uint8_t beside) const {
-    return beside & kBlocks ? 2ULL << 32 | e : beside & kBrackets ? 1ULL << 32 | environments_.brackets(e) : 0;
+    return beside & kBlocks ? kBlocksWord | e : beside & kBrackets ? kBracketsWord | environments_.brackets(e) : 0;
 }
 
 // SAFETY: no word of a stack (Stacks::future) is one.
 uint64_t ReachTrie::tally_word(Environment e, uint8_t beside) const {
-    constexpr uint64_t kAll = 1ULL << 62, kHeld = 1ULL << 61;
     Tallies& tallies = environments_.tallies;
-    return beside & kTallies || !tallies.depth(e) ? kAll | tallies.alike(e) : kHeld | tallies.alike_held(tallies.held(e));
+    return beside & kTallies || !tallies.depth(e) ? kTalliesWord | tallies.alike(e) : kTopTallyWord | tallies.alike_held(tallies.held(e));
 }
 
 void ReachTrie::put(uint32_t id, Environment environment, uint8_t beside, uint32_t length, const Words& words, int32_t value) {
@@ -79,21 +78,56 @@ void ReachTrie::clear() {
     num_nodes_ = 0;
 }
 
+template <class Visit>
+void ReachTrie::each_below(const Root& root, Visit visit) const {
+    struct Place {
+        uint32_t node;
+        size_t depth;
+        uint64_t word;
+    };
+    Words words;
+    std::vector<Place> todo{{root.node, 0, 0}};
+    while (!todo.empty()) {
+        const Place at = todo.back();
+        todo.pop_back();
+        words.resize(at.depth);
+        if (at.depth) words.back() = at.word;
+        const Node& n = nodes_[at.node];
+        if (n.value >= 0) visit(words, n.value);
+        for (uint32_t next = n.first; next != kNoNode; next = nodes_[next].sibling)
+            todo.push_back({next, at.depth + 1, next == n.first ? n.first_word : nodes_[next].word});
+        if (n.others) n.others->each([&](uint64_t word, uint32_t next) { todo.push_back({next, at.depth + 1, word}); });
+    }
+}
+
 void ReachTrie::each(const std::function<void(uint32_t, const std::vector<int32_t>&, uint64_t, uint64_t)>& visit) const {
     roots_.each([&](uint64_t id, const Root& root) {
         std::set<int32_t> values;
         uint64_t keys = 0, deepest = 0;
-        std::vector<std::pair<uint32_t, uint64_t>> todo{{root.node, 0}};
-        while (!todo.empty()) {
-            auto [node, depth] = todo.back();
-            todo.pop_back();
-            const Node& n = nodes_[node];
-            if (n.value >= 0) keys++, values.insert(n.value), deepest = std::max(deepest, depth);
-            for (uint32_t next = n.first; next != kNoNode; next = nodes_[next].sibling) todo.push_back({next, depth + 1});
-            if (n.others) n.others->each([&](uint64_t, uint32_t next) { todo.push_back({next, depth + 1}); });
-        }
+        each_below(root, [&](const Words& words, int32_t value) {
+            keys++;
+            values.insert(value);
+            deepest = std::max<uint64_t>(deepest, words.size());
+        });
         visit(uint32_t(id), {values.begin(), values.end()}, keys, deepest ? deepest - 1 : 0);  // the first word is the environment
     });
+}
+
+void ReachTrie::each_key(const std::function<void(uint32_t, const Written&, int32_t)>& visit) const {
+    constexpr uint64_t kOfTally = kTalliesWord | kTopTallyWord;
+    roots_.each([&](uint64_t id, const Root& root) {
+        each_below(root, [&](const Words& words, int32_t value) {
+            const bool has_tally = words.size() > 1 && words.back() & kOfTally;
+            visit(uint32_t(id), {words[0], {words.begin() + 1, words.end() - has_tally}, has_tally ? words.back() : 0}, value);
+        });
+    });
+}
+
+ReachTrie::Written ReachTrie::written(const Root& root, Environment environment, const Words& words, const Found& found) const {
+    const uint8_t tally = found.beside & (kTopTally | kTallies);
+    return {environment_word(environment, root.beside),
+            {words.begin(), words.begin() + std::ptrdiff_t(found.words)},
+            tally ? tally_word(environment, tally) : 0};
 }
 
 }  // namespace derivable

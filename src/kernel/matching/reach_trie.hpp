@@ -62,6 +62,18 @@ class ReachTrie {
     // Calls visit(root, values, keys, words of the longest of them) for each root.
     void each(const std::function<void(uint32_t, const std::vector<int32_t>&, uint64_t, uint64_t)>& visit) const;
 
+    // A key as data: the words that lead to a number.
+    struct Written {
+        uint64_t environment = 0;  // kBracketsWord | brackets that are open, kBlocksWord | Environment, or 0
+        Words stack;
+        uint64_t tally = 0;  // kTalliesWord | number of all tallies, kTopTallyWord | of the uppermost, or 0
+    };
+    static constexpr uint64_t kBracketsWord = 1ULL << 32, kBlocksWord = 2ULL << 32, kTalliesWord = 1ULL << 62, kTopTallyWord = 1ULL << 61;
+    // Calls visit(root, key, number) for each number.
+    void each_key(const std::function<void(uint32_t, const Written&, int32_t)>& visit) const;
+    // That of a number that was found.
+    Written written(const Root& root, Environment environment, const Words& words, const Found& found) const;
+
   private:
     // PERF: nearly all have one child, most often the next node in memory. With a table for the second one, adding one took 1,460 instructions in the mean, now
     // 510; a table of thousands that moved as a whole 50 to 660 us.
@@ -83,6 +95,9 @@ class ReachTrie {
     void add_child(Node& node, uint64_t word, uint32_t child);
     uint64_t environment_word(Environment e, uint8_t beside) const;
     uint64_t tally_word(Environment e, uint8_t beside) const;
+    // Calls visit(words, number) for each number below a root; the first word is the environment's.
+    template <class Visit>
+    void each_below(const Root& root, Visit visit) const;
 
     Environments& environments_;
     FlatMap<Root> roots_;

@@ -356,6 +356,26 @@ bool Stacks::levels(uint32_t hops, size_t most, std::vector<uint64_t>& out) {
     }
 }
 
+std::vector<Stacks::Level> Stacks::levels_of(const std::vector<uint64_t>& signature) const {
+    std::vector<Level> all;
+    size_t above = 0;  // nodes: how many parents each has comes first
+    for (uint64_t word : signature) {
+        Level& level = all.emplace_back();
+        if (word >> 32) {
+            const std::vector<uint32_t>& words = levels_[uint32_t(word)];
+            for (size_t i = above; i < words.size(); i++) level.states.push_back(LrState(words[i]));
+            above = level.states.size();
+        } else if (all.size() == 1) {
+            level.states.push_back(LrState(uint32_t(word)));
+            above = 1;
+        } else {
+            const std::vector<uint32_t>& words = waiting_.items(uint32_t(word));
+            for (size_t i = 0; i < words.size(); i += 2) level.items.emplace_back(words[i], words[i + 1]);
+        }
+    }
+    return all;
+}
+
 // The stack on which the head of all open items of a node will have been completed.
 Stacks::Continuation Stacks::continuation(NodeId n) {
     const Continuation& known = continuations_[n.index()];

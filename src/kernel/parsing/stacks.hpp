@@ -57,6 +57,13 @@ class Stacks {
     // A stack from the top down, as words that are equal only for stacks that can do the same, but for what is below: the state on top, then what waits
     // below it (parsing/waiting.hpp), `hops` levels of it, if there are so many. Of several stacks, all their states; false: too wide to be worth it.
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
+    // What a word of a signature says of a level of the stacks.
+    struct Level {
+        std::vector<LrState>
+            states;                // the uppermost one; or of several stacks all that lie there, several times where they lie below several
+        LrAutomaton::Items items;  // else those that wait there
+    };
+    std::vector<Level> levels_of(const std::vector<uint64_t>& signature) const;
     // The same for stacks with equal futures: where all open items of a state are of one head, what lies between is forgotten with them, and
     // the stack goes on with the state behind the head. `tells_rests`: of the head itself it only matters what is left of it. At most `most`
     // words, as many as tell of `hops` states below the top. `looked`: how far down each of them, with those before, comes from.

@@ -35,6 +35,8 @@ class WaitingItems {
         if (!top.is_known) top = {find_below_top(state), true};
         return top.expected;
     }
+    // By their number: (production, dot) each.
+    const std::vector<uint32_t>& items(uint32_t number) const { return items_[number]; }
     // In a state at which the first of `heads` end.
     static constexpr uint32_t kNone = 0;
     struct Here {

@@ -153,6 +153,10 @@ void bind_constraints(nb::module_& m) {
             "unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def("lexemes", &lexemes, nb::arg("bytes"), nb::arg("tokens"), nb::arg("is_whole"),
              "All ways to cut a text (matching/lexeme_graph.hpp). In `bytes` 256 is a token without any; `tokens`: (begin, length, id).")
+        .def("index_keys", &index_keys, nb::arg("terminal"), nb::arg("most"), nb::arg("most_bytes"), nb::arg("matcher").none(),
+             "Level 4: keys and masks (src/kernel/matching/index_keys.hpp). `terminal`: a symbol in progress; 0: any. `matcher`: only "
+             "those of\n"
+             "its parses; it is one of the constraint's.")
         .def("index_view", &index_view, "What the index holds: a dict (src/kernel/matching/index_view.hpp).")
         .def("stats", [](Constraint& c) {
             Stats s;

@@ -37,6 +37,39 @@ nb::dict index_view(Constraint& constraint) {
     return d;
 }
 
+namespace {
+
+nb::object as_tuple(const KeysView& v) {
+    nb::list keys, masks;
+    nb::dict productions;
+    for (const KeyView& k : v.keys) {
+        nb::list stack;
+        for (const Stacks::Level& level : k.stack) {
+            nb::list states;
+            for (LrState state : level.states) states.append(state.index());
+            stack.append(nb::make_tuple(states, nb::cast(level.items)));
+        }
+        keys.append(nb::make_tuple(k.lexer_state, nb::cast(k.lexeme), stack, k.environment, k.tally, k.mask));
+    }
+    for (const std::vector<uint32_t>& words : v.masks)
+        masks.append(nb::bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t)));
+    for (const auto& [number, production] : v.productions)
+        productions[nb::int_(number)] = nb::make_tuple(production.head, nb::cast(production.body));
+    return nb::make_tuple(keys, masks, productions, v.left_out);
+}
+
+}  // namespace
+
+nb::object index_keys(Constraint& constraint, uint32_t terminal, uint64_t most, uint64_t most_bytes, Matcher* matcher) {
+    KeysView v;
+    {
+        Unlocked unlocked;
+        const KeyBounds bounds{most, most_bytes};
+        v = matcher ? matcher->index_keys(terminal, bounds) : keys(constraint, terminal, bounds);
+    }
+    return as_tuple(v);
+}
+
 nb::object unfolded(Matcher& matcher, uint64_t most) {
     std::optional<std::vector<SpanView>> spans;
     {
