@@ -10,7 +10,8 @@ from io import StringIO
 
 import pytest
 from accepting import BYTES, accepts
-from test_python_names import undefined, walk
+from piece_walks import walk
+from test_python_names import PIECES, undefined
 
 import derivable as dv
 from derivable.tiny import tokenizer_path
@@ -114,7 +115,7 @@ def test_what_masks_lead_to_is_in_the_layout(seed: int) -> None:
     constraint = dv.compile(grammar, vocab)
     rng = random.Random(seed)
     for _ in range(20):
-        text = walk(constraint, vocab, tokenizer, rng, rng.randint(20, 120))
+        text = walk(constraint, tokenizer, PIECES, rng, rng.randint(20, 120))
         ast.parse(text)
         if names is not None:
             assert not undefined(text), text
