@@ -21,7 +21,7 @@ class PythonStyle:
     - A block begins on a line of its own, directly behind the colon, `columns` further in than the line that opens it.
     - Each statement has a line of its own. At most two empty lines stand between two lines, and lines end with a line
       feed.
-    - At most one blank stands between two lexemes, and two before a comment. There are no tabs.
+    - At most one blank stands between two lexemes on a line, and two before a comment. There are no tabs.
 
     Line breaks in brackets, comments (but behind the colon of a block) and joined lines are free.
 
