@@ -383,8 +383,18 @@ class Matcher:
         """
 
     def names_here(self, most: int) -> list[tuple[int, bytes, list[bytes]]]:
-        """Names of a meaning that may stand here, or go on with one in progress: (slot, bytes of it so far, rests of
-        `most` names).
+        """Names of a meaning that may stand here, or go on with one in progress, as far as they are listed; none
+        without a meaning.
+
+        Args:
+            most: names of each slot, short ones first.
+
+        Returns:
+            (symbol of the slot, bytes of the name so far, rests of names) for each slot of each parse.
+
+        Raises:
+            ArgumentError: `most` is no integer.
+            LimitError: it costs more than the constraint's limits allow.
         """
 
     @property

@@ -45,7 +45,7 @@ class Grammar(Combining):
 
         Raises:
             GrammarSyntaxError: the pattern cannot be parsed (caret at the place).
-            UnsupportedFeatureError: it is not regular, nor are its references exact.
+            UnsupportedFeatureError: it is not regular, or its references cannot be enforced exactly.
             LimitError: it is longer or deeper than `limits` allows.
 
         Example:

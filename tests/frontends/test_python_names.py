@@ -7,16 +7,14 @@ import random
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 from accepting import BYTES, accepts
-from piece_walks import patiently, walk
+from piece_walks import check_mask, small, walk
 from pyflakes.checker import Checker
 from pyflakes.messages import UndefinedLocal, UndefinedName
 from shared_data import program_texts
 
 import derivable as dv
-from derivable.tiny import tokenizer_path
 
 MODULES = {"math": ["sqrt", "pi"], "os": ["sep"], "os.path": ["join"], "json": ...}
 
@@ -234,9 +232,7 @@ PIECES = [
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("seed", range(4))
 def test_what_masks_lead_to_has_no_undefined_name(seed: int) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
-    path = str(tokenizer_path())
-    vocab, tokenizer = dv.Vocabulary.from_tokenizer_json(path), tokenizers.Tokenizer.from_file(path)
+    vocab, tokenizer = small()
     names = dv.PythonNames(imports=MODULES, later=seed % 2 == 0)
     # By default a line may end in the field of a format string, as it may not before 3.12.
     grammar = dv.Grammar.builtin("python", names=names, extend="%override _strings: STRING+ | BYTES+")
@@ -250,23 +246,13 @@ def test_what_masks_lead_to_has_no_undefined_name(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_masks_are_what_each_token_is(seed: int) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
-    path = str(tokenizer_path())
-    vocab, tokenizer = dv.Vocabulary.from_tokenizer_json(path), tokenizers.Tokenizer.from_file(path)
+    vocab, tokenizer = small()
     constraint = dv.compile(dv.Grammar.builtin("python", names=dv.PythonNames(imports=MODULES)), vocab)
-    mask = dv.allocate_bitmask(1, vocab.size)
     rng = random.Random(seed)
     for _ in range(6):
-        matcher = constraint.matcher()
         text = "".join(rng.choice(ACCEPTED) for _ in range(3))
         tokens = tokenizer.encode(text, add_special_tokens=False).ids
-        for token in tokens[: rng.randint(1, len(tokens))]:
-            if patiently(matcher.allows, token):
-                matcher.advance(token)
-        patiently(matcher.fill_bitmask, mask)
-        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocab.size]
-        each = [patiently(matcher.allows, token) for token in range(vocab.size)]
-        assert [i for i in range(vocab.size) if bool(bits[i]) != each[i]] == []
+        check_mask(constraint, tokens[: rng.randint(1, len(tokens))])
 
 
 def test_wrong_names_teach() -> None:

@@ -10,11 +10,10 @@ from io import StringIO
 
 import pytest
 from accepting import BYTES, accepts
-from piece_walks import walk
+from piece_walks import small, walk
 from test_python_names import PIECES, undefined
 
 import derivable as dv
-from derivable.tiny import tokenizer_path
 
 STYLE = dv.PythonStyle()
 
@@ -106,9 +105,7 @@ def test_other_quotation_marks() -> None:
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("seed", range(3))
 def test_what_masks_lead_to_is_in_the_layout(seed: int) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
-    path = str(tokenizer_path())
-    vocab, tokenizer = dv.Vocabulary.from_tokenizer_json(path), tokenizers.Tokenizer.from_file(path)
+    vocab, tokenizer = small()
     extend = "%override _strings: STRING+ | BYTES+"
     names = dv.PythonNames() if seed else None
     grammar = dv.Grammar.builtin("python", style=STYLE, names=names, extend=extend)

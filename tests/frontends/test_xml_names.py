@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import random
 from functools import cache
-from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-import numpy as np
 import pytest
 from accepting import BYTES, accepts
-from piece_walks import patiently, walk
+from piece_walks import check_mask, small, walk
 
 import derivable as dv
 from derivable.testing import check_meaning
-from derivable.tiny import tokenizer_path
 
 ACCEPTED = [
     "<a/>",
@@ -169,13 +166,6 @@ PIECES = [
 ]
 
 
-@cache
-def small() -> tuple[dv.Vocabulary, Any]:
-    tokenizers = pytest.importorskip("tokenizers")
-    path = str(tokenizer_path())
-    return dv.Vocabulary.from_tokenizer_json(path), tokenizers.Tokenizer.from_file(path)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_what_masks_lead_to_is_parsed(seed: int) -> None:
     vocab, tokenizer = small()
@@ -208,18 +198,10 @@ def checked_by_libxml2(text: str) -> bool:
 def test_masks_are_what_each_token_is(seed: int) -> None:
     vocab, tokenizer = small()
     constraint = dv.compile(grammar(), vocab)
-    mask = dv.allocate_bitmask(1, vocab.size)
     rng = random.Random(seed)
     for _ in range(6):
-        matcher = constraint.matcher()
         tokens = tokenizer.encode("".join(rng.choice(PIECES) for _ in range(12)), add_special_tokens=False).ids
-        for token in tokens[: rng.randint(1, len(tokens))]:
-            if patiently(matcher.allows, token):
-                matcher.advance(token)
-        patiently(matcher.fill_bitmask, mask)
-        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocab.size]
-        each = [patiently(matcher.allows, token) for token in range(vocab.size)]
-        assert [i for i in range(vocab.size) if bool(bits[i]) != each[i]] == []
+        check_mask(constraint, tokens[: rng.randint(1, len(tokens))])
 
 
 def test_another_language_has_no_tags() -> None:

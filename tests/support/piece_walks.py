@@ -4,11 +4,37 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-import derivable as dv
+import numpy as np
+import pytest
 
-__all__ = ["patiently", "walk"]
+import derivable as dv
+from derivable.tiny import tokenizer_path
+
+__all__ = ["check_mask", "patiently", "small", "walk"]
+
+
+@cache
+def small() -> tuple[dv.Vocabulary, Any]:
+    """The embedded vocabulary, and its tokenizer."""
+    tokenizers = pytest.importorskip("tokenizers")
+    path = str(tokenizer_path())
+    return dv.Vocabulary.from_tokenizer_json(path), tokenizers.Tokenizer.from_file(path)
+
+
+def check_mask(constraint: dv.Constraint, tokens: Sequence[int]) -> None:
+    """Behind those of some tokens that are allowed, the mask is what each token is."""
+    matcher, size = constraint.matcher(), constraint.vocabulary.size
+    mask = dv.allocate_bitmask(1, size)
+    for token in tokens:
+        if patiently(matcher.allows, token):
+            matcher.advance(token)
+    patiently(matcher.fill_bitmask, mask)
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:size]
+    each = [patiently(matcher.allows, token) for token in range(size)]
+    assert [i for i in range(size) if bool(bits[i]) != each[i]] == []
 
 
 def patiently(ask: Any, *args: Any) -> Any:

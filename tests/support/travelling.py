@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,8 @@ def walk(
         wanted = facts(first, token) if rng.random() < thorough else None
         first.fill_bitmask(bitmasks, 0)
         for traveller, since in travellers:
-            traveller.fill_bitmask(bitmasks, 1)
+            with _no_longer(step, since):
+                traveller.fill_bitmask(bitmasks, 1)
             assert (bitmasks[0] == bitmasks[1]).all(), (step, since, first.allowed_tokens(), traveller.allowed_tokens())
             if wanted is not None:
                 assert facts(traveller, token) == wanted, (step, since)
@@ -92,10 +94,20 @@ def walk(
             travellers[-1] = (second.resume(there.to_bytes()), step)
         token = int(choose(rng, allowed)) if choose else int(allowed[rng.randrange(len(allowed))])
         first.advance(token)
-        for traveller, _ in travellers:
-            traveller.advance(token)
+        for traveller, since in travellers:
+            with _no_longer(step, since):
+                traveller.advance(token)
     for traveller, since in travellers:
         _goes_back(traveller, first.length, since + first.length - step)
+
+
+@contextmanager
+def _no_longer(step: int, since: int) -> Iterator[None]:
+    """The first one was not refused, so none that was resumed is."""
+    try:
+        yield
+    except LimitError as error:
+        raise AssertionError((step, since, "it takes longer")) from error
 
 
 def _goes_back(traveller: dv.Matcher, length: int, since: int) -> None:

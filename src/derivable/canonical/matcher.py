@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _kernel
 from ..errors import ArtifactError, TokenRejectedError
 from ..matcher import CompiledGrammar, Matcher
 from ..support.arguments import LARGEST, integer, items
+from ..vocabularies.tokenization import packed
 from ..warm.state import MOST_TOKENS
 from .narrowed import NarrowedMatcher
-from .search import search_of
+from .search import search_of, standing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,12 +105,7 @@ class CanonicalMatcher(NarrowedMatcher):
         return known[1]
 
     def _without_budget(self) -> Matcher:
-        if self.tokens_left is None:
-            return Matcher(self)
-        made = Matcher.__new__(Matcher)
-        made.constraint = self.constraint
-        _kernel.Matcher.__init__(made, self.constraint._kernel, state=self.state(budget=False))
-        return made
+        return Matcher(self) if self.tokens_left is None else standing(self.constraint, self)
 
     def refuses(self, token_id: int) -> bool:
         """Whether a token that the grammar allows is refused."""
@@ -215,7 +210,8 @@ class CanonicalMatcher(NarrowedMatcher):
                 valid[at] = False
                 only_end = np.zeros(self._rules.size, bool)
                 only_end[list(self.constraint.vocabulary.eos_ids)] = True
-                _write(bitmask, row + 1 + at, only_end)
+                words = np.asarray(bitmask)[row + 1 + at]
+                words[:] = packed(only_end, len(words))
             nodes.append(node)
         return valid
 
@@ -229,10 +225,3 @@ class CanonicalMatcher(NarrowedMatcher):
         """Back to the start of the text."""
         super().reset()
         self._past = None
-
-
-def _write(bitmask: Any, row: int, allowed: NDArray[np.bool_]) -> None:
-    words = np.asarray(bitmask)[row]
-    bits = np.zeros(len(words) * 32, np.uint8)
-    bits[: len(allowed)] = allowed
-    words[:] = np.packbits(bits, bitorder="little").view(np.int32)

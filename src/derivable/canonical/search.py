@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Mask: TypeAlias = NDArray[np.int32]
 
-__all__ = ["Search", "search_of"]
+__all__ = ["Search", "search_of", "standing"]
 
 _MOST_PROBED = 4
 """Bytes that are asked for behind all tokens at once. Each takes an index of its own."""
@@ -43,7 +43,7 @@ _MOST_TRIED = 4_000
 """Tokens that are tried behind one, before it is kept without being decided."""
 
 _MOST_TRIED_FOR_MASK = 40_000
-_MOST_PLACES, _MOST_PATHS, _MOST_NEXTS = 2_048, 8, 8
+_MOST_PLACES, _MOST_ALIKE, _MOST_PATHS, _MOST_NEXTS = 2_048, 64, 8, 8
 _DEEP = 4  # tokens up to which the search goes deep first
 _BATCH = 1_024
 _END = None  # in place of a text: that the text may end
@@ -129,7 +129,9 @@ class Search:
                 if place.matcher.same_place(matcher):
                     return place.kept
         kept = self._found(matcher, ways, text)
-        self._places.setdefault(key, []).append(_Known(Matcher(matcher), kept))
+        alike = self._places.setdefault(key, [])
+        alike.append(_Known(Matcher(matcher), kept))
+        del alike[:-_MOST_ALIKE]  # a stack may go on below in any number of ways
         if len(self._places) > _MOST_PLACES:
             self._places.popitem(last=False)
         return kept
@@ -161,7 +163,7 @@ class Search:
         if _count(settled) <= _FEW:
             return np.zeros_like(text)
         try:
-            probe = _standing(self._followed_by(byte), matcher)
+            probe = standing(self._followed_by(byte), matcher)
             return settled & _mask(probe, len(text))
         except LimitError:  # they are looked at one by one
             return np.zeros_like(text)
@@ -345,8 +347,8 @@ def _for_tokens(constraint: Any, vocabulary: Vocabulary) -> Any:
     return type(constraint)(plan, vocabulary, constraint.grammar, inner=inner)
 
 
-def _standing(constraint: CompiledGrammar, matcher: Matcher) -> Matcher:
-    """A matcher of another constraint of the same grammar, where one stands, without a budget."""
+def standing(constraint: CompiledGrammar, matcher: Matcher) -> Matcher:
+    """A matcher of a constraint of the same grammar, where another one stands, without its budget."""
     made = Matcher.__new__(Matcher)
     made.constraint = constraint
     _kernel.Matcher.__init__(made, constraint._kernel, state=matcher.state(budget=False))

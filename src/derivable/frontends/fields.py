@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ..errors import GrammarError, UnsupportedFeatureError
+from ..support.pointers import pointer_token
 
 __all__ = ["Fields", "refuse", "token"]
 
@@ -47,7 +48,7 @@ class Fields:
 
     def pointer(self, *parts: str | int) -> str:
         """The place of a field, or of something in it."""
-        return self.at + "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+        return self.at + "".join(f"/{pointer_token(part)}" for part in parts)
 
     def get(self, field: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
         """A field of a kind; without a default it must be there."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..support.pointers import pointer_key
 from .json_schema.reading.styles import ArgumentStyle
 from .tool_openings import Cut, past, skip
 
@@ -177,8 +178,7 @@ class Elements:
     def target(self, reference: str) -> Any:
         found: Any = self.root
         for part in reference.removeprefix("#").split("/")[1:]:
-            part = part.replace("~1", "/").replace("~0", "~")
-            found = found.get(part, True) if isinstance(found, Mapping) else True
+            found = found.get(pointer_key(part), True) if isinstance(found, Mapping) else True
         return found
 
     def member(self, schema: Any, name: str) -> Any:

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from ..errors import DerivableError
 from ..limits import Limits
+from ..support.pointers import pointer_token
 from ..values.partial import SoFar
-from ..values.progress import pointer_token
 from ..values.reader import JSON
 from .json_schema.reading.styles import STYLES
 from .reasoning import family_of_turn, reasoning_of, start_of

@@ -7,7 +7,8 @@ from enum import Enum
 from typing import Any, Literal
 
 from ..errors import DerivableError
-from .progress import Open, Progress, pointer_token
+from ..support.pointers import pointer_token
+from .progress import Open, Progress
 from .reader import Reader
 
 __all__ = ["MISSING", "Missing", "Partial", "SoFar"]

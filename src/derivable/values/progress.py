@@ -11,7 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Open", "Progress", "pointer_token"]
+from ..support.pointers import pointer_token
+
+__all__ = ["Open", "Progress"]
 
 _QUOTE_OR_ESCAPE = re.compile(rb'["\\]')
 _WORD = re.compile(rb"true|false|null")
@@ -164,8 +166,3 @@ class Progress:
             self.open[-1].ended.append((self.open[-1].key, (start, end)))
         else:
             self.root = (start, end)
-
-
-def pointer_token(key: str | int) -> str:
-    """A key or an index in a JSON pointer."""
-    return str(key).replace("~", "~0").replace("/", "~1")

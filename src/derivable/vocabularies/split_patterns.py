@@ -18,7 +18,7 @@ from derivable.expr import Chars, Expr
 from derivable.frontends.code_points import characters_with
 from derivable.frontends.regex import parse_regex
 
-__all__ = ["split_pattern"]
+__all__ = ["split_pattern", "unsupported"]
 
 _GPT_2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """What `ByteLevel` splits by where it is not told otherwise."""
@@ -42,11 +42,12 @@ def split_pattern(splitter: Mapping[str, Any] | None) -> Expr | None:
     """
     patterns = list(_patterns(splitter))
     if len(patterns) > 1:
-        raise _unsupported("it splits texts by several patterns, one after the other")
+        raise unsupported("it splits texts by several patterns, one after the other")
     return _parsed(patterns[0]) if patterns else None
 
 
-def _unsupported(reason: str) -> UnsupportedFeatureError:
+def unsupported(reason: str) -> UnsupportedFeatureError:
+    """What `canonical=True` is refused with."""
     return UnsupportedFeatureError("canonical", reason, hint="Compile without canonical=True.")
 
 
@@ -59,17 +60,17 @@ def _patterns(splitter: Mapping[str, Any] | None) -> Iterable[str]:
             yield from _patterns(inner)
     elif kind == "ByteLevel":
         if splitter.get("add_prefix_space", True):
-            raise _unsupported("it puts a space before texts")
+            raise unsupported("it puts a space before texts")
         if splitter.get("use_regex", True):
             yield _GPT_2
     elif kind == "Split":
         pattern = splitter.get("pattern", {})
         pieces = (splitter.get("behavior"), splitter.get("invert", False))
         if pieces not in (("Isolated", False), ("Isolated", True), ("Removed", True)) or "Regex" not in pattern:
-            raise _unsupported("its pattern finds what lies between the pieces of a text, not the pieces")
+            raise unsupported("its pattern finds what lies between the pieces of a text, not the pieces")
         yield pattern["Regex"]
     else:
-        raise _unsupported(f"it splits texts by {kind!r}, which is no pattern")
+        raise unsupported(f"it splits texts by {kind!r}, which is no pattern")
 
 
 def _parsed(pattern: str) -> Expr:
@@ -84,17 +85,17 @@ def _parsed(pattern: str) -> Expr:
             out.append(_written(Chars.of(*_WHITE), text[1] == "S", in_class))
         elif kind in ("plain", "group", "other", "open", "close") and not (quantified and text == "+"):  # possessive
             if kind in ("open", "close") and in_class == (kind == "open"):
-                raise _unsupported(f"its pattern has a class inside a class: {pattern}")
+                raise unsupported(f"its pattern has a class inside a class: {pattern}")
             in_class = kind == "open" if kind in ("open", "close") else in_class
             out.append(text)
         else:
-            raise _unsupported(f"its pattern cannot be followed from {pattern[at : at + 12]!r} on: {pattern}")
+            raise unsupported(f"its pattern cannot be followed from {pattern[at : at + 12]!r} on: {pattern}")
         quantified = kind == "other" and not in_class and text in "*+?}"
         at += len(text)
     try:
         return parse_regex("".join(out))
     except GrammarError as error:
-        raise _unsupported(f"its pattern cannot be followed ({error}): {pattern}") from error
+        raise unsupported(f"its pattern cannot be followed ({error}): {pattern}") from error
 
 
 def _written(chars: Chars, negated: bool, in_class: bool) -> str:
@@ -109,7 +110,7 @@ def _property(name: str) -> Chars:
     """The characters with a property of Unicode."""
     known = characters_with(name)
     if known is None:
-        raise _unsupported(f"its pattern names a property of characters that is not known: {name}")
+        raise unsupported(f"its pattern names a property of characters that is not known: {name}")
     try:
         from tokenizers import Regex
         from tokenizers.pre_tokenizers import Split

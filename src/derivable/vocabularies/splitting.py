@@ -24,8 +24,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from derivable.errors import UnsupportedFeatureError
 from derivable.expr import Alt, Bytes, Chars, Concat, Expr, Look, Repeat, walk
+from derivable.vocabularies.split_patterns import unsupported
 
 __all__ = ["Splitter"]
 
@@ -70,7 +70,7 @@ class Splitter:
         match = self._ends_with(((_MATCH, frozenset()),))
         first = self._closure(self._program(pattern, match))
         if any(at == _MATCH for at, _ in first):
-            raise _unsupported("its pattern matches the empty text")
+            raise unsupported("its pattern matches the empty text")
         self._first = first
         self._ids: dict[tuple[_Threads, _Owed, int], int] = {}
         self._states: list[tuple[_Threads, _Owed, int]] = []
@@ -81,7 +81,7 @@ class Splitter:
         for cls in range(self._decoder.num_classes):
             read = self._read(first, cls)
             if not self._surely_matched(read):
-                raise _unsupported("its pattern does not match every text from the first character on")
+                raise unsupported("its pattern does not match every text from the first character on")
 
     # The program: instructions are characters and what comes then; all else is in the closures.
 
@@ -92,7 +92,7 @@ class Splitter:
     def _program(self, expr: Expr, then: int) -> int:
         """Where the threads of an expression are that goes on with `then`."""
         if len(self._closures) > _MOST_INSTRUCTIONS:
-            raise _unsupported("its pattern is too large")
+            raise unsupported("its pattern is too large")
         match expr:
             case Bytes():
                 for char in reversed(expr.value.decode()):
@@ -114,7 +114,7 @@ class Splitter:
                 inside = self._closure(self._program(expr.item, self._ends_with(((_MATCH, frozenset()),))))
                 self._closures.append((frozenset(at for at, _ in inside), then))
                 return len(self._closures) - 1
-        raise _unsupported(f"its pattern holds what is not followed ({type(expr).__name__})")
+        raise unsupported(f"its pattern holds what is not followed ({type(expr).__name__})")
 
     def _repeated(self, expr: Repeat, then: int) -> int:
         if expr.max is None:
@@ -214,7 +214,7 @@ class Splitter:
         if known is None:
             known = self._ids[key] = len(self._states)
             if known >= _MOST_STATES:
-                raise _unsupported("its pattern has too many states")
+                raise unsupported("its pattern has too many states")
             self._states.append(key)
             if known >= len(self._table):
                 more = np.full_like(self._table, _UNKNOWN)
@@ -399,7 +399,3 @@ def _characters(part: Expr) -> Iterable[Chars]:
         yield part
     elif isinstance(part, Bytes):
         yield from (Chars(((ord(char), ord(char)),)) for char in part.value.decode())
-
-
-def _unsupported(reason: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError("canonical", reason, hint="Compile without canonical=True.")

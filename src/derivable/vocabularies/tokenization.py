@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from derivable.errors import UnsupportedFeatureError
 from derivable.vocabularies.canonical import CanonicalPairs
-from derivable.vocabularies.split_patterns import split_pattern
+from derivable.vocabularies.split_patterns import split_pattern, unsupported
 from derivable.vocabularies.splitting import ALL_BYTES, Splitter
 
 __all__ = ["Tokenization", "Way", "Ways", "packed"]
@@ -78,13 +78,12 @@ class Tokenization:
             pattern = split_pattern(document.get("pre_tokenizer"))
             whole = bool(document["model"].get("ignore_merges"))
             if pattern is None and whole:
-                raise _unsupported("a text that is a token is never merged, and no pattern splits texts")
+                raise unsupported("a text that is a token is never merged, and no pattern splits texts")
             self._splitter = None if pattern is None else Splitter(pattern)
             if pattern is not None and document["model"].get("byte_fallback"):
-                raise _unsupported("it splits texts by a pattern, and spells characters that are no tokens by bytes")
+                raise unsupported("it splits texts by a pattern, and spells characters that are no tokens by bytes")
         except UnsupportedFeatureError as error:
-            hint = "Compile without canonical=True."
-            raise UnsupportedFeatureError("canonical", f"{where}: {error.problem}", hint=hint) from None
+            raise unsupported(f"{where}: {error.problem}") from None
         self.lock = RLock()
         self.pairs = CanonicalPairs(document, tokens)
         self.size = len(tokens)
@@ -286,24 +285,20 @@ def packed(allowed: _Flags, words: int) -> NDArray[np.int32]:
     return np.packbits(bits, bitorder="little").view(np.int32)
 
 
-def _unsupported(reason: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError("canonical", reason, hint="Compile without canonical=True.")
-
-
 def _refuse_what_is_no_merge(document: Mapping[str, Any], tokens: Sequence[bytes | None]) -> None:
     """Raises where something beside a pattern and merges decides about a text's tokens."""
     model = document.get("model") or {}
     if model.get("type", "BPE") != "BPE" or "merges" not in model:
-        raise _unsupported(f"a tokenizer of type {model.get('type')!r} has no merges")
+        raise unsupported(f"a tokenizer of type {model.get('type')!r} has no merges")
     if model.get("dropout"):
-        raise _unsupported("it does not always apply its merges")
+        raise unsupported("it does not always apply its merges")
     if model.get("continuing_subword_prefix") or model.get("end_of_word_suffix"):
-        raise _unsupported("its tokens are spelled by their place in a word")
+        raise unsupported("its tokens are spelled by their place in a word")
     if not _keeps_text(document.get("normalizer")):
-        raise _unsupported("its normalizer changes texts")
+        raise unsupported("its normalizer changes texts")
     added = [entry for entry in document.get("added_tokens") or () if not entry.get("special")]
     if any(0 <= entry["id"] < len(tokens) and tokens[entry["id"]] for entry in added):
-        raise _unsupported("it has added tokens that are text, which are matched before merges")
+        raise unsupported("it has added tokens that are text, which are matched before merges")
 
 
 def _keeps_text(normalizer: Any) -> bool:

@@ -1,7 +1,8 @@
-// Names of which no beginning is a dead end, where any text of a terminal is one but for some.
+// Where a slot takes any text of its terminal but for some, beginnings that only those have.
 //
-// Such names have no end in sight: a beginning may go on with any byte. That is so of identifiers. But where a terminal has but few texts with this
-// beginning, all of them may be left out: of `a|ab`, any text but `ab`, nothing begins with `ab`.
+// Say the terminal is `a|ab`, and any text but `ab` is a name. Then `ab` can be begun and never be ended. Of an identifier any beginning may go on in more ways than
+// are left out, so nothing is asked. But a terminal may have few texts with some beginning, and all of them may be left out. Such beginnings are found
+// by walking the terminal's automaton and the names that are left out side by side.
 #pragma once
 
 #include <cstdint>

@@ -334,10 +334,11 @@ void bind_insight(nb::class_<Matcher>& matcher) {
         .def(
             "names_here",
             [](Matcher& self, nb::handle most) {
+                const size_t count = size_t(std::max<int64_t>(number("most", most), 0));
                 std::vector<NamesHere> found;
                 {
                     Call call;
-                    found = self.names_here(size_t(number("most", most)));
+                    found = self.names_here(count);
                 }
                 nb::list out;
                 for (const NamesHere& names : found) {
@@ -348,7 +349,10 @@ void bind_insight(nb::class_<Matcher>& matcher) {
                 return out;
             },
             nb::arg("most").none(),
-            "Names of a meaning that may stand here, or go on with one in progress: (slot, bytes of it so far, rests of `most` names).");
+            "Names of a meaning that may stand here, or go on with one in progress, as far as they are listed; none without a meaning.\n\n"
+            "Args:\n    most: names of each slot, short ones first.\n\n"
+            "Returns:\n    (symbol of the slot, bytes of the name so far, rests of names) for each slot of each parse.\n\n"
+            "Raises:\n    ArgumentError: `most` is no integer.\n    LimitError: it costs more than the constraint's limits allow.");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ from the schema: keys that are required and listed before, arrays with `minItems
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -23,6 +23,7 @@ from ...expr import Alt, And, Bytes, Chars, Concat, Embedded, Expr, Graph, Ref, 
 from ...limits import Limits
 from ...meaning import Meaning, Names
 from ...rules import Rules, Terminal
+from ...support.pointers import pointer_key, pointer_token
 from .reading.values import Json
 
 __all__ = ["ReferencesMeaning", "grammar_with_references"]
@@ -268,7 +269,7 @@ def _check_language(document: _Document, path: Path, place: Place, language: Lan
 
 
 def _refuse(keyword: str, path: Path, problem: str, hint: str) -> NoReturn:
-    pointer = "#" + "".join("/items" if key == "*" else f"/properties/{key}" for key in path)
+    pointer = "#" + "".join("/items" if key == "*" else f"/properties/{pointer_token(key)}" for key in path)
     raise UnsupportedFeatureError(keyword, f"{keyword}: {problem}", pointer=pointer, hint=hint)
 
 
@@ -316,7 +317,7 @@ class _Document:
                         problem = "it stands where `properties` and `items` do not lead, so its place is not known"
                         hint = "Put it where only these lead, with a `$ref` to `$defs` that has nothing beside it."
                         raise UnsupportedFeatureError(keyword, f"{keyword}: {problem}", pointer=pointer, hint=hint)
-                todo += [(inner, f"{pointer}/{key}") for key, inner in at.items()]
+                todo += [(inner, f"{pointer}/{pointer_token(key)}") for key, inner in at.items()]
             elif isinstance(at, list):
                 todo += [(inner, f"{pointer}/{number}") for number, inner in enumerate(at)]
 
@@ -416,9 +417,8 @@ class _Document:
 
 
 def _path_of(pointer: object) -> Path:
-    return tuple(_keys(pointer)) if isinstance(pointer, str) else ()
+    return _keys(pointer) if isinstance(pointer, str) else ()
 
 
-def _keys(pointer: str) -> Iterator[str]:
-    for key in pointer.split("/")[1:]:
-        yield key.replace("~1", "/").replace("~0", "~")
+def _keys(pointer: str) -> Path:
+    return tuple([pointer_key(token) for token in pointer.split("/")[1:]])

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from ....errors import GrammarError, LimitError, UnsupportedFeatureError
+from ....support.pointers import pointer_key, pointer_token
 from .meta_schemas import meta_schema
 from .values import Json, kind
 
@@ -87,7 +88,7 @@ class Sub:
         while isinstance(sub.parent, Sub):
             tokens += reversed(sub.tokens)
             sub = sub.parent
-        path = "".join("/" + str(t).replace("~", "~0").replace("/", "~1") for t in reversed(tokens))
+        path = "".join(f"/{pointer_token(t)}" for t in reversed(tokens))
         return sub.parent + path
 
 
@@ -329,7 +330,7 @@ class Resources:
         value, resource = before = known or (resource.root, resource)
         for raw in [last] if known else pointer.split("/")[1:]:
             before = value, resource
-            token = unquote(raw).replace("~1", "/").replace("~0", "~") if "%" in raw or "~" in raw else raw
+            token = pointer_key(unquote(raw)) if "%" in raw or "~" in raw else raw
             if type(value) is dict and token in value:
                 value = value[token]
             elif type(value) is list and _INDEX.fullmatch(token) and int(token) < len(value):
