@@ -138,6 +138,11 @@ class Index:
             [1, 2]
             >>> for key in constraint.index.walk(m): print(key)
             "x".1 over root → "(" · root ")" / root → "(" · root ")": 2 tokens
+
+        Cost: with a matcher, a look-up for each of its parses; else linear in all keys that are known, those that are
+        left out included.
+
+        Source: Willard & Louf (2023), Section 4.1.
         """
         kernel, (terminals, nonterminals) = self._source, self._symbols  # type: ignore[attr-defined]
         if terminal is not None and terminal not in terminals:

@@ -64,6 +64,7 @@ class Tokenization:
     Cost: 3 s for 128,000 tokens.
 
     Attributes:
+        size: tokens of the vocabulary, V.
         pairs: what merges decide.
         start: the ways at the start of a text.
         is_text: bool [V], the tokens that have bytes; `text` is the same as a mask.
