@@ -320,7 +320,9 @@ class Constraint(CompiledGrammar):
                 "a constraint with a meaning cannot be saved: what its names are is Python. Save that of the grammar "
                 "without it, or compile where it is needed."
             )
-        if filled := self._filled:
+        if not self._plan.has_fixed_states:
+            self._filled = ()
+        elif filled := self._filled:
             (visits,) = filled
             index = self._plan.index if visits is None else visits.saved(self._kernel)
             self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())

@@ -11,6 +11,7 @@ from .recognizers import (
     is_empty,
     json_strings,
     recognizer,
+    recognizer_in_order,
     string_values,
     without_empty,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "is_empty",
     "json_strings",
     "recognizer",
+    "recognizer_in_order",
     "string_values",
     "without_empty",
 ]

@@ -26,7 +26,7 @@ from ..expr import (
 )
 from ..limits import Limits
 from ..support.caches import cache
-from .counting import counting_automaton, without_many
+from .counting import counting_automaton, counting_in_order, without_many
 
 __all__ = [
     "JSON_CHARACTER",
@@ -38,6 +38,7 @@ __all__ = [
     "is_empty",
     "json_strings",
     "recognizer",
+    "recognizer_in_order",
     "string_values",
     "without_empty",
 ]
@@ -253,6 +254,16 @@ def recognizer(expr: Expr, limits: Limits = Limits()) -> Recognizer:  # noqa: B0
         states = found.size if isinstance(found, _kernel.CountingAutomaton) else _states(found)
     _recognizers.remember(expr, (expr, limits, found), _size(_kernel.content(expr)) + states)
     return found
+
+
+def recognizer_in_order(expr: Expr, limits: Limits = Limits()) -> Dfa | _kernel.CountingAutomaton:  # noqa: B008
+    """What recognizes a terminal of which Python's `re` finds the texts: an automaton that counts, or else
+    `compile_expr`."""
+
+    def table(part: Expr, leftmost_first: bool) -> Dfa:
+        return compile_expr(part, leftmost_first=leftmost_first, limits=limits)
+
+    return counting_in_order(expr, table) or table(expr, True)
 
 
 _recognizers: _ByIdentity[tuple[Expr, Limits, Recognizer]] = _ByIdentity()

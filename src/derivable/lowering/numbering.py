@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
 from .. import _kernel
-from ..automata import Recognizer, compile_expr, recognizer, without_empty
+from ..automata import Recognizer, compile_expr, recognizer, recognizer_in_order, without_empty
 from ..errors import GrammarError, LimitError
 from ..expr import (
     NOTHING,
@@ -275,7 +275,12 @@ class _Lowering:
                         optional[1 + index] = texts_of.others
                 continue
             elif not self.scannerless:
-                automata.append(self._without_empty(key, compile_expr(expr, leftmost_first=True, limits=limits)))
+                blocks = self.grammar.indentation
+                if blocks is not None and key == blocks.newline:  # columns are read from its automaton
+                    found = compile_expr(expr, leftmost_first=True, limits=limits)
+                else:
+                    found = recognizer_in_order(expr, limits)
+                automata.append(self._without_empty(key, found))
                 continue
             elif (texts := words(expr)) is not None:
                 # The kernel makes their states when a text reaches them.
@@ -307,13 +312,15 @@ class _Lowering:
         else:
             self.languages.append((1 + index, what))
 
-    def _without_empty(self, key: str | Expr, dfa: _kernel.Dfa) -> _kernel.Dfa:
-        if dfa.accepts_empty:
-            dfa = without_empty(dfa)
+    def _without_empty(
+        self, key: str | Expr, found: _kernel.Dfa | _kernel.CountingAutomaton
+    ) -> _kernel.Dfa | _kernel.CountingAutomaton:
+        if found.accepts_empty:
+            found = without_empty(found) if isinstance(found, _kernel.Dfa) else found.without_empty()
         blocks = self.grammar.indentation
-        if dfa.is_empty and (blocks is None or key not in (blocks.indent, blocks.dedent)):  # columns bring those
+        if found.is_empty and (blocks is None or key not in (blocks.indent, blocks.dedent)):  # columns bring those
             self._refuse_empty(str(key))
-        return dfa
+        return found
 
     def _let_be_empty(self, optional: Mapping[int, bool], names: list[str]) -> dict[int, int]:
         """Terminals that also match the empty text: T? -> T | (empty) stands where they stood."""

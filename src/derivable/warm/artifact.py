@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Plan", "Values", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 23
+VERSION = 24
 _PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
@@ -72,6 +72,13 @@ class Plan:
     splits: bytes | memoryview = b""
     languages: tuple[tuple[int, str, Plan], ...] = ()
     content: str = ""
+
+    @property
+    def has_fixed_states(self) -> bool:
+        """Whether what the index holds can be saved: under `longest` and `basic` lexing by the numbers of lexer states,
+        which those of a terminal that counts get as a text reaches them."""
+        counts = any(isinstance(recognizer, CountingAutomaton) for recognizer, _, _ in self.lowered.terminals)
+        return self.lexing == "scannerless" or not counts
 
 
 def write(plan: Plan, fingerprint: str, path: Path) -> None:
@@ -288,8 +295,10 @@ def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: L
         raise ValueError("texts, strings, words, counting: a terminal is named twice, or does not exist")
     if b"" in chain.from_iterable(words.values()):
         raise ValueError("words: the empty text is no lexeme")
-    if (by_rule or header["distinct"] or header["tallies"] or header["max_tokens"]) and not scannerless:
-        raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings, counts, or is bounded")
+    if not scannerless and (by_rule - counting or header["distinct"] or header["tallies"] or header["max_tokens"]):
+        raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings, or is bounded")
+    if not scannerless and counting and (header["index"] or header["splits"]):
+        raise ValueError("index: states of a lexer that counts have no numbers to be saved by")
     if len(header["terminal_names"]) != count:
         raise ValueError("terminal_names: not one for each terminal")
     terminals: list[tuple[Recognizer, int, bool]] = []

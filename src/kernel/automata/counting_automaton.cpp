@@ -12,7 +12,7 @@ namespace derivable {
 
 namespace {
 
-constexpr uint32_t kMaxDepth = 1'000;  // SAFETY: bounds the recursion over parts
+constexpr uint32_t kMaxDepth = 1'000;  // SAFETY: bounds the recursion over parts, and over those of one in order
 constexpr uint32_t kMostConfigurations = 1u << 16;
 
 uint64_t less_one(uint64_t rounds) { return rounds && rounds != CountingAutomaton::kNoMaximum ? rounds - 1 : rounds; }
@@ -92,7 +92,7 @@ CountingAutomaton CountingAutomaton::choice(const std::vector<CountingAutomaton>
     return of(std::move(parts));
 }
 
-CountingAutomaton CountingAutomaton::repeat(const CountingAutomaton& item, uint64_t min, uint64_t max) {
+CountingAutomaton CountingAutomaton::repeat(const CountingAutomaton& item, uint64_t min, uint64_t max, bool lazy) {
     if (min > max || (item.is_empty() && min)) return of({});
     if (max == 0 || item.is_empty()) return sequence({});
     std::vector<Part> parts;
@@ -100,21 +100,33 @@ CountingAutomaton CountingAutomaton::repeat(const CountingAutomaton& item, uint6
     whole.items.push_back(append(parts, item));
     whole.min = min;
     whole.max = max;
+    whole.lazy = lazy;
     parts.push_back(std::move(whole));
     return of(std::move(parts));
 }
 
 CountingAutomaton CountingAutomaton::without_empty() const {
-    CountingAutomaton made = of(parts_);
+    CountingAutomaton made = of(parts_, in_order_);
     made.without_empty_ = true;
     if (!made.states_.empty()) made.states_[0].accepts = false;
     if (!made.states_.empty() && made.states_[0].configurations.empty()) return of({});
     return made;
 }
 
+CountingAutomaton CountingAutomaton::in_order() const {
+    for (const Part& part : parts_) {
+        if (part.kind == Part::kRepeat && parts_[part.items[0]].nullable)
+            throw Unsupported("an empty round", "a repeat that is counted, of what may be empty");
+        if (part.items.size() > kMaxDepth) throw Unsupported("so many parts", "a pattern of so many parts, some of which are counted");
+    }
+    CountingAutomaton made = of(parts_, true);
+    return without_empty_ ? made.without_empty() : made;
+}
+
 uint32_t CountingAutomaton::append(std::vector<Part>& parts, const CountingAutomaton& other) {
     if (other.without_empty_)
         throw BadGrammar("a part of an automaton that counts has lost its empty string", "Take it away from the whole.");
+    if (other.in_order_) throw BadGrammar("a part of an automaton that counts is in order", "Order the whole.");
     const auto first = uint32_t(parts.size());
     for (Part part : other.parts_) {
         for (uint32_t& item : part.items) item += first;
@@ -177,8 +189,9 @@ void CountingAutomaton::describe(std::vector<Part>& parts) {
     }
 }
 
-CountingAutomaton CountingAutomaton::of(std::vector<Part> parts) {
+CountingAutomaton CountingAutomaton::of(std::vector<Part> parts, bool in_order) {
     CountingAutomaton made;
+    made.in_order_ = in_order;
     describe(parts);
     made.parts_ = std::move(parts);
     made.continuations_.push_back({0, 0, 0, kEnd});
@@ -192,7 +205,8 @@ CountingAutomaton CountingAutomaton::of(std::vector<Part> parts) {
         made.classes_[b] = kinds.try_emplace(said, uint8_t(kinds.size())).first->second;
     }
     Configurations first;
-    made.begin(made.whole(), kEnd, first);
+    if (in_order) made.begin_in_order(made.whole(), kEnd, first);
+    else made.begin(made.whole(), kEnd, first);
     made.reduce(first);
     made.number(std::move(first), made.parts_.back().nullable);
     return made;
@@ -258,7 +272,47 @@ bool CountingAutomaton::go_on(uint32_t then, Configurations& out) {
     }
 }
 
+// The places where texts of a part begin, and where they go on if they are empty, the preferred ones first. True: the text may end there, which is
+// preferred to all that would come behind. Rounds are not empty, so this ends.
+bool CountingAutomaton::begin_in_order(uint32_t id, uint32_t then, Configurations& out) {
+    const Part& part = parts_[id];
+    work(2);
+    switch (part.kind) {
+        case Part::kTable:
+            if (!part.ends[0]) out.push_back({id, 0, counts_characters(part) ? continuation({id, 0, part.max, then}) : then});
+            return part.nullable && go_on_in_order(then, out);
+        case Part::kChoice:
+            return std::any_of(part.items.begin(), part.items.end(), [&](uint32_t item) { return begin_in_order(item, then, out); });
+        case Part::kSequence: return go_on_in_order(continuation({id, 0, 0, then}), out);
+        case Part::kRepeat: break;
+    }
+    return go_on_in_order(continuation({id, part.min, part.max, then}), out);
+}
+
+bool CountingAutomaton::go_on_in_order(uint32_t then, Configurations& out) {
+    if (then == kEnd) return true;
+    const Continuation c = continuations_[then];
+    const Part& part = parts_[c.part];
+    if (part.kind == Part::kSequence) {
+        if (c.min == part.items.size()) return go_on_in_order(c.next, out);
+        const bool last = c.min + 1 == part.items.size();
+        return begin_in_order(part.items[c.min], last ? c.next : continuation({c.part, c.min + 1, 0, c.next}), out);
+    }
+    const uint32_t another = rounds(c.part, less_one(c.min), less_one(c.max), c.next);
+    if (c.min) return begin_in_order(part.items[0], another, out);
+    if (part.lazy) return go_on_in_order(c.next, out) || begin_in_order(part.items[0], another, out);
+    return begin_in_order(part.items[0], another, out) || go_on_in_order(c.next, out);
+}
+
+// PERF: what is in progress and what is owed are stepped by the same bytes again and again (longest match).
 int32_t CountingAutomaton::step(uint32_t state, uint8_t byte) {
+    if (!in_order_) return stepped(state, byte);
+    const uint64_t key = pack(state, classes_[byte]);
+    if (const int32_t* known = steps_.find(key)) return *known;
+    return steps_[key] = stepped(state, byte);
+}
+
+int32_t CountingAutomaton::stepped(uint32_t state, uint8_t byte) {
     Configurations next;
     bool accepts = false;
     for (size_t i = 0; i < states_[state].configurations.size(); i++) {
@@ -276,11 +330,28 @@ int32_t CountingAutomaton::step(uint32_t state, uint8_t byte) {
             then = continuation(left);
         }
         if (!part.ends[uint32_t(to)]) next.push_back({c.part, uint32_t(to), then});
-        if (part.dfa->accepting[uint32_t(to)]) accepts |= go_on(behind(c), next);
+        if (!part.dfa->accepting[uint32_t(to)]) continue;
+        accepts |= in_order_ ? go_on_in_order(behind(c), next) : go_on(behind(c), next);
+        if (accepts && in_order_) break;
     }
     if (next.empty() && !accepts) return kDead;
     reduce(next);
     return int32_t(number(std::move(next), accepts));
+}
+
+ByteSet CountingAutomaton::next(uint32_t state) const {
+    ByteSet all;
+    for (const Configuration& c : states_[state].configurations) {
+        const Part& part = parts_[c.part];
+        const uint64_t left = counts_characters(part) ? continuations_[c.then].max : kNoMaximum;
+        for (uint32_t byte = 0; byte < 256; byte++) {
+            const int32_t to = part.dfa->step(c.state, uint8_t(byte));
+            if (to < 0) continue;
+            const bool begins = begins_character(uint8_t(byte));
+            if (left == kNoMaximum || (left >= begins && part.fewest[uint32_t(to)] <= left - begins)) all.set(uint8_t(byte));
+        }
+    }
+    return all;
 }
 
 // All that may follow the other may follow the one.
@@ -319,11 +390,25 @@ void CountingAutomaton::reduce_behind(std::vector<uint32_t>& thens) {
     }
 }
 
+// What a preferred one may do as well.
+void CountingAutomaton::leave_out_covered(Configurations& all) const {
+    Configurations kept;
+    for (const Configuration& c : all) {
+        work(1 + kept.size() / 8);
+        const bool is_covered = std::any_of(kept.begin(), kept.end(), [&](const Configuration& preferred) {
+            return preferred.part == c.part && preferred.state == c.state && covers(preferred.then, c.then);
+        });
+        if (!is_covered) kept.push_back(c);
+    }
+    all = std::move(kept);
+}
+
 void CountingAutomaton::reduce(Configurations& all) {
     if (all.size() <= 1) return;
     if (all.size() > kMostConfigurations)
         throw LimitExceeded("configurations of an automaton that counts", all.size(), kMostConfigurations);
     work(all.size());
+    if (in_order_) return leave_out_covered(all);
     std::sort(all.begin(), all.end());
     Configurations out;
     std::vector<uint32_t> thens;
@@ -388,13 +473,15 @@ size_t CountingAutomaton::bytes() const {
     return all;
 }
 
-void CountingAutomaton::archive(Archive& a, bool& without_empty, std::vector<Part>& parts) {
+void CountingAutomaton::archive(Archive& a, bool& without_empty, bool& in_order, std::vector<Part>& parts) {
     std::vector<char> used;
     a.number(without_empty);
-    a.each(parts, 6, [&](Part& part) {
+    a.number(in_order);
+    a.each(parts, 7, [&](Part& part) {
         a.below(part.kind, Part::kRepeat + 1);
         a.wide(part.min);
         a.wide(part.max);
+        a.flag(part.lazy);
         a.list(part.items, used.size());
         for (uint32_t item : part.items) a.check(!std::exchange(used[item], 1));  // it is a tree
         used.push_back(0);
@@ -418,19 +505,20 @@ void CountingAutomaton::archive(Archive& a, bool& without_empty, std::vector<Par
 
 std::string CountingAutomaton::saved() const {
     Archive a;
-    bool without_empty = without_empty_;
+    bool without_empty = without_empty_, in_order = in_order_;
     std::vector<Part> parts = parts_;
-    archive(a, without_empty, parts);
+    archive(a, without_empty, in_order, parts);
     return a.out().bytes();
 }
 
 CountingAutomaton CountingAutomaton::from_saved(std::string_view data) {
     Archive a(ImageReader(data, nullptr, "an automaton in it"));
-    bool without_empty = false;
+    bool without_empty = false, in_order = false;
     std::vector<Part> parts;
-    archive(a, without_empty, parts);
+    archive(a, without_empty, in_order, parts);
     a.in().check_at_end();
     CountingAutomaton made = of(std::move(parts));
+    if (in_order) made = made.in_order();  // which checks it again
     return without_empty ? made.without_empty() : made;
 }
 

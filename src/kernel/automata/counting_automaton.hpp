@@ -9,6 +9,10 @@
 // told in several ways, as in `(?:a|aa){0,400}`, the state is still one interval (counting sets: Turonova et al., "Regex matching with
 // counting-set automata", OOPSLA 2020; for exact numbers there are as many as places where the count began).
 //
+// As Python's `re` reads it (in_order), the configurations of a state are a list, the preferred ones first, and of a match those behind it are left out: so
+// the match is the longest text that is still accepted (Pike 1994; Cox, "Regular expression matching: the virtual machine approach", 2009). There
+// intervals are not united, for one round more may be worth less than another text of the rounds so far.
+//
 // Two numbers are the same to texts that are too short to reach either. So to the index one state stands for all those whose bounds are far
 // (acting_as), and there are as many of them as numbers that a token can reach.
 #pragma once
@@ -44,14 +48,18 @@ class CountingAutomaton {
     static CountingAutomaton table(std::shared_ptr<const Dfa> dfa, uint64_t max_characters = kNoMaximum);
     static CountingAutomaton sequence(const std::vector<CountingAutomaton>& items);
     static CountingAutomaton choice(const std::vector<CountingAutomaton>& items);
-    static CountingAutomaton repeat(const CountingAutomaton& item, uint64_t min, uint64_t max);
+    static CountingAutomaton repeat(const CountingAutomaton& item, uint64_t min, uint64_t max, bool lazy = false);
     // The same strings without the empty one.
     CountingAutomaton without_empty() const;
+    // Of an automaton of a whole expression, whose tables prefer longer texts: that of the texts which Python's `re` finds at the beginning of some text.
+    // Repeats prefer another round unless they are lazy, choices their first items. Unsupported: a round may be empty.
+    CountingAutomaton in_order() const;
 
     // States are numbered from 0, the start, as they are met. Every state can reach acceptance.
     // Cost: a step of each configuration; and of those whose table accepts, the beginnings of what may follow.
     int32_t step(uint32_t state, uint8_t byte);  // kDead if there is no way
     bool accepts(uint32_t state) const { return states_[state].accepts; }
+    ByteSet next(uint32_t state) const;                               // bytes that lead on
     uint32_t num_states() const { return uint32_t(states_.size()); }  // so far
     bool is_empty() const { return parts_.empty(); }
     bool accepts_empty() const { return !states_.empty() && states_[0].accepts; }
@@ -104,6 +112,7 @@ class CountingAutomaton {
         enum Kind : uint8_t { kTable, kSequence, kChoice, kRepeat } kind;
         std::vector<uint32_t> items{};
         uint64_t min = 0, max = kNoMaximum;  // kRepeat; kTable: at most so many characters
+        bool lazy = false;                   // kRepeat: in order it prefers what comes behind it to another round
         uint64_t most_rounds = kNoMaximum;   // that end in a text of which parts are asked
         std::shared_ptr<const Dfa> dfa{};
         std::shared_ptr<const ShortestRests> rests{};
@@ -133,8 +142,8 @@ class CountingAutomaton {
     static constexpr uint64_t kLongest = 1ULL << 40;  // of what is said of lengths
     static uint64_t plus(uint64_t a, uint64_t b) { return std::min(a + b, kLongest); }
     static uint64_t times(uint64_t a, uint64_t b) { return a && b > kLongest / a ? kLongest : a * b; }
-    static void archive(Archive& a, bool& without_empty, std::vector<Part>& parts);
-    static CountingAutomaton of(std::vector<Part> parts);
+    static void archive(Archive& a, bool& without_empty, bool& in_order, std::vector<Part>& parts);
+    static CountingAutomaton of(std::vector<Part> parts, bool in_order = false);
     static void describe(std::vector<Part>& parts);
     static uint32_t append(std::vector<Part>& parts, const CountingAutomaton& other);
     CountingAutomaton round_of(uint32_t item) const;
@@ -146,9 +155,13 @@ class CountingAutomaton {
     uint32_t behind(const Configuration& c) const { return counts_characters(parts_[c.part]) ? continuations_[c.then].next : c.then; }
     void begin(uint32_t part, uint32_t then, Configurations& out);
     bool go_on(uint32_t then, Configurations& out);
+    bool begin_in_order(uint32_t part, uint32_t then, Configurations& out);
+    bool go_on_in_order(uint32_t then, Configurations& out);
     bool covers(uint32_t one, uint32_t other) const;
     void reduce(Configurations& all);
+    void leave_out_covered(Configurations& all) const;
     void reduce_behind(std::vector<uint32_t>& thens);
+    int32_t stepped(uint32_t state, uint8_t byte);
     uint32_t number(Configurations configurations, bool accepts);
     uint32_t far(uint32_t then, uint64_t bytes);
     uint64_t shortest_behind(uint32_t then) const;
@@ -160,8 +173,9 @@ class CountingAutomaton {
     NumbersByHash continuation_numbers_;
     std::vector<State> states_;
     NumbersByHash numbers_;
+    FlatMap<int32_t> steps_;   // by state and class of a byte
     FlatMap<uint32_t> alike_;  // by state and bytes: a state, and one
-    bool without_empty_ = false;
+    bool without_empty_ = false, in_order_ = false;
 };
 
 }  // namespace derivable

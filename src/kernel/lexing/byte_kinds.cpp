@@ -28,8 +28,9 @@ const std::vector<uint8_t>& Lexer::representative_bytes() {
 
 void Lexer::find_alike() {
     // Under scannerless terminals of other grammars may be added.
-    has_kinds_ = policy_ != Policy::kScannerless &&
-                 std::all_of(automata_.begin(), automata_.end(), [](const Automaton& a) { return a.recognizer.has_table(); });
+    has_kinds_ = policy_ != Policy::kScannerless && std::all_of(automata_.begin(), automata_.end(), [](const Automaton& a) {
+                     return a.recognizer.has_table() || a.recognizer.counts_rounds();
+                 });
     if (has_kinds_) representative_bytes();
     knows_alike_ = true;
 }
@@ -43,22 +44,25 @@ void Lexer::step_all(uint32_t set) {
         known && std::none_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return known[b] == kUnknown; }))
         return;
     struct Member {
-        const Recognizer& recognizer;
-        uint32_t state, first;
+        Recognizer& recognizer;
+        uint32_t automaton, state, first;
+        bool has_table;
     };
     std::vector<Member> members;
     members.reserve(all.size());
     for (LexState single : singles(LexState(kSetBit | set))) {
-        const Automaton& a = automata_[single_automaton_[single]];
-        members.push_back({a.recognizer, single_state_[single], a.first});
+        Automaton& a = automata_[single_automaton_[single]];
+        members.push_back({a.recognizer, single_automaton_[single], single_state_[single], a.first, a.recognizer.has_table()});
     }
     work(5 * bytes.size() + bytes.size() * all.size());
     std::unique_ptr<LexState[]> to(new LexState[256]);
     std::fill_n(to.get(), 256, kUnknown);
     for (uint8_t byte : bytes) {
         stepped_.clear();
-        for (const Member& m : members)
-            if (const int32_t next = m.recognizer.step_table(m.state, byte); next >= 0) stepped_.push_back(m.first + uint32_t(next));
+        for (const Member& m : members) {
+            const int32_t next = m.has_table ? m.recognizer.step_table(m.state, byte) : m.recognizer.step(m.state, byte);
+            if (next >= 0) stepped_.push_back(m.has_table ? m.first + uint32_t(next) : single(m.automaton, uint32_t(next)).index());
+        }
         to[byte] = intern_stepped();
     }
     Row& row = rows_[set];

@@ -10,6 +10,7 @@
 // have ended before that byte.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -207,6 +208,11 @@ class Lexer {
     // How the lexeme in progress may have ended before the next byte.
     const std::vector<Exit>& exits(LexState s);
     bool accepts(LexState s) { return !exits(s).empty(); }
+    // A lexeme whose rounds are counted is in progress: the states that it leads to are as many as there are rounds.
+    bool counts_rounds(LexState members) const {
+        const Singles all = singles(members);
+        return std::any_of(all.begin(), all.end(), [&](LexState single) { return recognizer_of(single).counts_rounds(); });
+    }
     bool accepts_single(LexState single) const { return recognizer_of(single).accepts(single_state_[single]); }
 
     LexState members(LexState s) const { return is_pair(s) ? pairs_[number(s)].members : s; }

@@ -317,12 +317,12 @@ Obligations Lexer::without_settled(Obligations formula, uint8_t byte) {
 
 // A lexeme of this member cannot end before the obligation is broken. False where that would take long to find out.
 bool Lexer::breaks(LexState single, uint32_t obligation) {
-    constexpr size_t kPatience = 200;
+    constexpr size_t kPatience = 200, kPatienceWithCounts = 8;  // of states that differ by their counts there is no end
     auto known = breaks_.find(pack(single, obligation));
     if (known != breaks_.end()) return known->second;
     const Obligation d = obligation_table_[obligation];
     if (d.kind != Obligation::kLonger && d.kind != Obligation::kLook) return breaks_[pack(single, obligation)] = false;
-    const Recognizer& member = recognizer_of(single);
+    Recognizer& member = automata_[single_automaton_[single]].recognizer;
     const std::vector<uint8_t>& bytes = representative_bytes();
     enum Fate { kKept, kOpen, kBroken };
     auto certain = [&](uint32_t start, auto&& step) {
@@ -331,10 +331,10 @@ bool Lexer::breaks(LexState single, uint32_t obligation) {
         FlatMap<char> seen;
         for (size_t i = 0; i < todo.size(); i++) {
             auto [state, other] = todo[i];
-            if (i > kPatience) return false;
+            if (i > (member.has_table() ? kPatience : kPatienceWithCounts)) return false;
             work(10 + bytes.size());
             for (uint8_t byte : bytes) {
-                int32_t next = member.step_table(state, byte), other_next = 0;
+                int32_t next = member.step(state, byte), other_next = 0;
                 if (next < 0) continue;
                 Fate fate = step(other, byte, other_next);
                 if (fate == kKept || (fate == kOpen && member.accepts(uint32_t(next)))) return false;
@@ -353,9 +353,9 @@ bool Lexer::breaks(LexState single, uint32_t obligation) {
         });
     } else {
         for (auto [automaton, start] : progress(LexState(d.subject))) {
-            const Recognizer& longer = automata_[automaton].recognizer;
+            Recognizer& longer = automata_[automaton].recognizer;
             result = result || certain(start, [&](uint32_t state, uint8_t byte, int32_t& next) {
-                         next = longer.step_table(state, byte);
+                         next = longer.step(state, byte);
                          return next < 0 ? kKept : longer.accepts(uint32_t(next)) && !longer.conditions(uint32_t(next)) ? kBroken : kOpen;
                      });
         }

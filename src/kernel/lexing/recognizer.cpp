@@ -9,6 +9,7 @@ Recognizer Recognizer::any_string(Escapes escapes) {
 }
 
 bool Recognizer::has_next(uint32_t state) const {
+    if (counting_) return counting_->next(state).size() > 0;
     const auto row = table_->table.begin() + long(size_t(state) * table_->num_classes);
     return std::any_of(row, row + table_->num_classes, [](int32_t next) { return next >= 0; });
 }
@@ -16,6 +17,7 @@ bool Recognizer::has_next(uint32_t state) const {
 ByteSet Recognizer::bytes(uint32_t state) const {
     ByteSet all;
     if (only_listed(state, all)) return all;
+    if (counting_) return counting_->next(state);
     for (uint32_t byte = 0; byte < 256; byte++)
         if (!table_ || table_->step(state, uint8_t(byte)) >= 0) all.set(uint8_t(byte));
     return all;
@@ -35,6 +37,7 @@ void Recognizer::write(PackedWriter& out, uint32_t state) const {
 uint32_t Recognizer::read(PackedReader& in) { return table_ ? in.below(num_states()) : rule_ ? rule_->read(in) : counting_->read(in); }
 
 void Recognizer::append_classes(uint8_t byte, std::vector<uint32_t>& key) const {
+    if (counting_) key.push_back(counting_->classes()[byte]);
     if (!table_) return;
     key.push_back(table_->classes[byte]);
     for (const LookDfa& look : table_->looks) key.push_back(look.classes[byte]);
@@ -120,6 +123,7 @@ size_t Recognizer::bytes() const {
 }
 
 const Conditions* Recognizer::conditions(uint32_t state) const {
+    if (!table_) return nullptr;
     const uint32_t condition = table_->condition[state];
     return condition ? &table_->conditions[condition - 1] : nullptr;
 }

@@ -65,7 +65,7 @@ class Recognizer {
         return table_ ? bool(table_->accepting[state]) : rule_ ? rule_->accepts(state) : counting_->accepts(state);
     }
     bool is_empty() const { return table_ ? table_->empty() : rule_ ? rule_->is_empty() : counting_ && counting_->is_empty(); }
-    bool has_next(uint32_t state) const;  // of a table: some byte leads on
+    bool has_next(uint32_t state) const;  // of a table or one that counts: some byte leads on
     ByteSet bytes(uint32_t state) const;  // all that lead on, and perhaps some that do not
     // Bytes of one class act alike in the state, by byte; null: that is not known.
     const std::array<uint8_t, 256>* classes(uint32_t state) const {

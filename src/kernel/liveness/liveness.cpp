@@ -89,22 +89,24 @@ bool Liveness::always_alive_after(const Landing& l, Regions::Set where) {
 }
 
 bool Liveness::always_alive(LexState s) {
+    constexpr size_t kPatience = 256;  // states of lexemes that are counted
     auto found = always_alive_.find(s);
     if (found != always_alive_.end()) return found->second;
     spelling_.allow(max_steps_);
     if (lexer_.is_fresh(s)) return always_alive_[s] = always_alive_after({0, lexer_.text_start()}, 1);  // nothing has to end first
     const Regions::Set where = regions_of(s);
+    // All ends of a lexeme that is counted are too many to be looked at; each stack asks for one that will do.
+    const bool counts = lexer_.counts_rounds(lexer_.members(s));
     if (lexer_.policy() == Policy::kBasic) {
+        if (counts) return always_alive_[s] = false;
         // What it may become is not what the stack accepts: all of it must be good.
-        const auto& ls = spelling_.landings(s);
-        return always_alive_[s] = std::all_of(ls.begin(), ls.end(), [&](const Landing& l) {
-                   return always_alive_after(l, where) && (newline_ == kEnd || l.terminal != newline_);
-               });
+        return always_alive_[s] = !spelling_.any_landing(
+                   s, [&](const Landing& l) { return !always_alive_after(l, where) || (newline_ != kEnd && l.terminal == newline_); });
     }
     std::vector<LexState> todo{s};
     std::unordered_map<LexState, char> seen{{s, 1}};
     bool result = false;
-    for (size_t i = 0; i < todo.size() && !result; i++) {
+    for (size_t i = 0; i < todo.size() && !result && !(counts && i > kPatience); i++) {
         work(lexer_.representative_bytes().size());
         auto before = always_alive_.find(todo[i]);
         if (before != always_alive_.end()) {
@@ -229,6 +231,9 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
     const Answer<bool> safe = is_safe(obligations, f);
     if (safe.value) return {Verdict::kAlive, safe.reach};
     looked |= safe.reach;
+    // The text may end here. Asked before what else may come: behind a lexeme whose longer attempts are counted that is as much as they can be.
+    const Answer<AcceptSet> accepts = stacks_.accepted(f);
+    if (stacks_.contains(accepts.value, kEnd) && lexer_.obligations_hold_at_end(obligations)) return {Verdict::kAlive, accepts.reach};
     const Answer<bool> possible = completion(spelling_.possible(obligations)).completes(f);
     looked |= in_vain | possible.reach;
     if (!possible.value) return {Verdict::kDead, looked};
@@ -237,32 +242,36 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
     if (has_recurrent || recurrent != Spelling::kNoRecurrent || !completion(spelling_.spellable()).always())
         return {Verdict::kUnknown, looked};
     // One lexeme further everything may be safe.
-    const Answer<AcceptSet> accepts = stacks_.accepted(f);
     looked |= accepts.reach;
     Bits candidates(stacks_.lr().productions().num_terminals() + 1);
     for (Symbol t : stacks_.terminals(accepts.value)) candidates.add(t);
     std::vector<Obligations> through{obligations};
     std::vector<Landing> next;
+    Reach end_reach;
+    // Known as safe, or the end. PERF: what is safe takes thousands of pairs to find out: twelve look-aheads beside each other more than a hundred calls.
+    auto is_alive = [&](const Landing& l) {
+        work(10);
+        if (spelling_.is_known_as_safe(l.terminal, l.obligations)) return true;
+        if (newline_ != kEnd || !lexer_.obligations_hold_at_end(l.obligations)) return false;
+        const Stacks::Shifted after = stacks_.shift(f, l.terminal);
+        if (after.frontier == kNoFrontier) return false;
+        const auto [ends, reach] = stacks_.accepted(after.frontier);
+        const bool may_end = stacks_.contains(ends, kEnd);
+        if (may_end) end_reach = after.reach | reach.below(after.above);
+        return may_end;
+    };
     for (size_t i = 0; i < through.size(); i++) {
         if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(through[i])) return {Verdict::kAlive, looked};
-        for (const Landing& l : spelling_.next(candidates, through[i])) {
+        const bool found = spelling_.any_next(candidates, through[i], [&](const Landing& l) {
             if (l.terminal == 0) {
                 if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
             } else if (candidates.has(l.terminal)) {
+                if (is_alive(l)) return true;
                 next.push_back(l);
             }
-        }
-    }
-    work(10 * next.size());
-    if (std::any_of(next.begin(), next.end(), [&](const Landing& l) { return spelling_.is_known_as_safe(l.terminal, l.obligations); }))
-        return {Verdict::kAlive, looked};
-    // Or the end. PERF: what is safe takes thousands of pairs to find out: twelve look-aheads beside each other more than a hundred calls.
-    for (const Landing& l : next) {
-        if (newline_ != kEnd || !lexer_.obligations_hold_at_end(l.obligations)) continue;
-        const Stacks::Shifted after = stacks_.shift(f, l.terminal);
-        if (after.frontier == kNoFrontier) continue;
-        const auto [ends, reach] = stacks_.accepted(after.frontier);
-        if (stacks_.contains(ends, kEnd)) return {Verdict::kAlive, looked | after.reach | reach.below(after.above)};
+            return false;
+        });
+        if (found) return {Verdict::kAlive, looked | end_reach};
     }
     for (const Landing& l : next)
         if (spelling_.safe(l.terminal, l.obligations)) return {Verdict::kAlive, looked};
@@ -306,7 +315,7 @@ Answer<Liveness::Verdict> Liveness::look_behind_boundaries(Obligations obligatio
         for (Symbol t : stacks_.terminals(accepts)) candidates.add(t);
         looked |= reach.below(x.above);
         if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(x.obligations)) return {Verdict::kAlive, looked};
-        for (const Landing& l : spelling_.next(candidates, x.obligations)) {
+        const bool found = spelling_.any_next(candidates, x.obligations, [&](const Landing& l) {
             Stacks::Shifted after{x.stack, {}, 0};
             uint32_t inside = x.depth;
             if (l.terminal != 0) after = stacks_.shift(x.stack, l.terminal);
@@ -317,14 +326,15 @@ Answer<Liveness::Verdict> Liveness::look_behind_boundaries(Obligations obligatio
             } else if (newline_ != kEnd) {
                 inside += opens_[l.terminal] - closes_[l.terminal];
             }
-            if (after.frontier == kNoFrontier || !seen.try_emplace(pack(l.obligations, after.frontier), 1).second) continue;
+            if (after.frontier == kNoFrontier || !seen.try_emplace(pack(l.obligations, after.frontier), 1).second) return false;
             const auto [verdict, below] = judge(l.obligations, after.frontier, inside != 0);
             looked |= below.below(x.above + after.above);
-            if (verdict == Verdict::kAlive) return {verdict, looked};
-            if (verdict != Verdict::kUnknown) continue;
+            if (verdict != Verdict::kUnknown) return verdict == Verdict::kAlive;
             next.emplace(order == Order::kLowestFirst ? stacks_.height(after.frontier) : 0, todo.size());
             todo.push_back({l.obligations, after.frontier, inside, x.above + after.above});
-        }
+            return false;
+        });
+        if (found) return {Verdict::kAlive, looked};
     }
     return {Verdict::kDead, looked};
 }
@@ -408,8 +418,16 @@ Answer<bool> Liveness::find_alive(LexState s, Frontier f, uint32_t depth) {
     // At the beginning of a text nothing has to end first. PERF: 748,000 steps to find all landings from there were 9 of the 36 ms that a
     // saved Python grammar took to its first mask.
     if (lexer_.is_fresh(s) && completes({0, lexer_.text_start()})) return {true, looked};
-    const std::vector<Landing>& landings = spelling_.landings(s);
-    if (std::any_of(landings.begin(), landings.end(), completes)) return {true, looked};
+    // Of a lexeme that is counted only what the stack takes is followed: else all its rounds are, to find that it takes none.
+    const bool counts = lexer_.counts_rounds(lexer_.members(s));
+    auto may_be_taken = [&](Symbol t) {
+        if (t == 0 || (newline_ != kEnd && t == newline_)) return true;
+        const Stacks::Shifted after = stacks_.shift(f, t);
+        if (after.frontier == kNoFrontier) looked |= after.reach;
+        return after.frontier != kNoFrontier;
+    };
+    if (counts && spelling_.any_landing_by_shortest(s, may_be_taken, completes)) return {true, looked};
+    if (counts ? spelling_.any_landing_of(s, may_be_taken, completes) : spelling_.any_landing(s, completes)) return {true, looked};
     for (const Open& o : open) {
         const auto [alive, reach] = decide(o.obligations, o.stack, o.depth);
         looked |= reach.below(o.above);

@@ -41,7 +41,7 @@ void Spelling::judge(Pair first) {
         std::vector<Obligations> through{Obligations(uint32_t(pairs[i]))};
         for (size_t j = 0; j < through.size(); j++) {
             facts[i].ends |= lexer_.obligations_hold_at_end(through[j]);
-            for (const Landing& l : next(adjacency_.follow(last), through[j])) {
+            any_next(adjacency_.follow(last), through[j], [&](const Landing& l) {
                 if (l.terminal != 0) {
                     const uint32_t to = id(pack(l.terminal, l.obligations));
                     facts[i].next.emplace_back(l.terminal, to);
@@ -49,7 +49,8 @@ void Spelling::judge(Pair first) {
                 } else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) {
                     through.push_back(l.obligations);
                 }
-            }
+                return false;
+            });
         }
         derivable::work(40 + 20 * facts[i].next.size());
     }

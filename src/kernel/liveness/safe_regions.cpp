@@ -50,10 +50,11 @@ void SafeRegions::look(uint32_t number) {
     bool may_end = false;
     for (size_t i = 0; i < through.size(); i++) {
         may_end = may_end || lexer_.obligations_hold_at_end(through[i]);
-        for (const Spelling::Landing& l : spelling_.next(acceptable, through[i])) {
+        spelling_.any_next(acceptable, through[i], [&](const Spelling::Landing& l) {
             if (l.terminal != 0) landings.push_back(l);
             else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
-        }
+            return false;
+        });
     }
     std::sort(landings.begin(), landings.end(), [&](const Spelling::Landing& a, const Spelling::Landing& b) {
         if (a.terminal != b.terminal) return a.terminal < b.terminal;

@@ -87,23 +87,61 @@ Spelling::Span Spelling::successors(LexState s) {
     return successors_[s] = {first, uint32_t(found.size())};
 }
 
-const std::vector<Spelling::Landing>& Spelling::landings(LexState s) {
-    auto found = landings_.find(s);
-    if (found != landings_.end()) return found->second;
-    std::vector<Landing> out;
-    std::unordered_map<uint64_t, char, MixHash> known;
-    walk(
-        s, [](Symbol) { return true; },
-        [&](Landing l) {
-            if (known.try_emplace(pack(l.terminal, l.obligations), 1).second) out.push_back(l);
+// SAFETY: a state is looked at once all that it leads to is noted, so a refused call loses nothing.
+void Spelling::look_further(Landings& landings) {
+    const LexState s = landings.todo[landings.looked_at];
+    for (const Lexer::Exit& e : lexer_.exits(s)) {
+        derivable::work(10);
+        each_landing(e, [&](Landing l) {
+            if (landings.known.insert(pack(l.terminal, l.obligations)).second) landings.found.push_back(l);
             return false;
         });
-    std::sort(out.begin(), out.end());
-    return landings_.emplace(s, std::move(out)).first->second;
+    }
+    for (LexState next : successors(s)) {
+        count_step();
+        if (!landings.seen.insert(next).second) continue;
+        landings.todo.push_back(next);
+    }
+    landings.looked_at++;
 }
 
-std::vector<Spelling::Landing> Spelling::next(const Bits& acceptable, Obligations obligations) {
-    std::vector<Landing> out = landings(start(acceptable, obligations));
+std::optional<Spelling::Landing> Spelling::landing(LexState s, size_t i) {
+    if (s == kNoState) return std::nullopt;
+    const auto [it, is_new] = landings_.try_emplace(s);
+    Landings& all = it->second;
+    if (is_new) all.seen = {s}, all.todo = {s};
+    while (i >= all.found.size() && all.looked_at < all.todo.size()) look_further(all);
+    if (all.looked_at == all.todo.size() && all.looked_at) {  // only what was found is still asked for
+        all.seen = {}, all.known = {}, all.todo = {};
+        all.looked_at = 0;
+    }
+    return i < all.found.size() ? std::optional(all.found[i]) : std::nullopt;
+}
+
+bool Spelling::any_landing_of(LexState s, const std::function<bool(Symbol)>& keep, const std::function<bool(const Landing&)>& ask) {
+    std::unordered_set<uint64_t, MixHash> known;
+    return walk(s, keep, [&](const Landing& l) { return known.insert(pack(l.terminal, l.obligations)).second && ask(l); });
+}
+
+bool Spelling::any_landing_by_shortest(LexState s, const std::function<bool(Symbol)>& keep,
+                                       const std::function<bool(const Landing&)>& ask) {
+    constexpr size_t kLong = 256;
+    const Lexer::Singles members = lexer_.singles(lexer_.members(s));
+    const std::vector<LexState> all(members.begin(), members.end());  // SAFETY: a copy, for steps make sets
+    return std::any_of(all.begin(), all.end(), [&](LexState single) {
+        if (!any_symbol(lexer_.terminal_of(single), [&](Symbol t) { return keep(ignored_[t] ? 0 : t); })) return false;
+        const std::optional<std::string> rest = lexer_.shortest_rest(single, 'a');
+        if (!rest || rest->size() > kLong) return false;
+        LexState at = s;
+        for (size_t i = 0; i < rest->size() && at != kNoState; i++) at = lexer_.step(at, uint8_t((*rest)[i]));
+        if (at == kNoState) return false;
+        const std::vector<Lexer::Exit> exits = lexer_.exits(at);
+        return std::any_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) { return each_landing(e, ask); });
+    });
+}
+
+std::vector<Spelling::Landing> Spelling::next_tokens(const Bits& acceptable, Obligations obligations) {
+    std::vector<Landing> out;
     for (Symbol t = 1; t < ignored_.size(); t++) {
         if (!is_token(t) || !acceptable.has(t)) continue;
         if (is_indentation(t)) out.push_back({t, obligations});

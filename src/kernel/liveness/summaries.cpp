@@ -83,13 +83,14 @@ void Summaries::solve() {
                         add(i, context(lexer_.text_start(), above, inside));
                     LexState s = start(first, through[j]);
                     if (s == kNoState) continue;
-                    for (const Spelling::Landing& l : spelling_.landings(s)) {
+                    spelling_.any_landing(s, [&](const Spelling::Landing& l) {
                         if (l.terminal == 0 || (inside && l.terminal == newline_)) {
                             if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
                         } else if (l.terminal == x) {
                             add(i, context(l.obligations, above, inside));
                         }
-                    }
+                        return false;
+                    });
                 }
                 continue;
             }

@@ -35,7 +35,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     Operation all(access_, Task::kUnbounded);
     Lexer& lexer = access_.lexer();
     for (TerminalSpec& terminal : spec.terminals)
-        if (terminal.recognizer.counts_rounds()) {
+        if (terminal.recognizer.counts_rounds() && lexer.policy() == Policy::kScannerless) {  // only there states are alike
             terminal.recognizer = terminal.recognizer.copy();
             terminal.recognizer.bound_rounds([this](CountingAutomaton& round) { return spanner_->most_rounds(round); });
         }

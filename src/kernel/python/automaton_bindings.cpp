@@ -131,11 +131,12 @@ void bind_counting_automata(nb::module_& m) {
             "choice", [](const Automata& items) { return CountingAutomaton::choice(copies(items)); }, nb::arg("items"))
         .def_static(
             "repeat",
-            [](const CountingAutomaton& item, uint64_t min, std::optional<uint64_t> max) {
-                return CountingAutomaton::repeat(item, min, max.value_or(CountingAutomaton::kNoMaximum));
+            [](const CountingAutomaton& item, uint64_t min, std::optional<uint64_t> max, bool lazy) {
+                return CountingAutomaton::repeat(item, min, max.value_or(CountingAutomaton::kNoMaximum), lazy);
             },
-            nb::arg("item"), nb::arg("min"), nb::arg("max").none())
+            nb::arg("item"), nb::arg("min"), nb::arg("max").none(), nb::arg("lazy") = false)
         .def("without_empty", &CountingAutomaton::without_empty)
+        .def("in_order", &CountingAutomaton::in_order, "Of a whole expression, what `re` finds at the beginning of some text.")
         .def_prop_ro("is_empty", &CountingAutomaton::is_empty, "No string is accepted.")
         .def_prop_ro("accepts_empty", &CountingAutomaton::accepts_empty)
         .def_prop_ro("num_states", &CountingAutomaton::num_states, "That were met so far.")

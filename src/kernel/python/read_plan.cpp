@@ -74,7 +74,9 @@ std::vector<TerminalSpec> read_terminals(nb::handle lowered, bool scannerless) {
     const auto saved = part<std::vector<std::tuple<Language, uint32_t, bool>>>(lowered, "terminals");
     specs.reserve(saved.size());
     for (const auto& [language, rank, ignored] : saved) {
-        if (!scannerless && !std::holds_alternative<std::shared_ptr<Dfa>>(language)) refuse("a terminal has no table");
+        const bool by_any_lexer =
+            std::holds_alternative<std::shared_ptr<Dfa>>(language) || std::holds_alternative<std::shared_ptr<CountingAutomaton>>(language);
+        if (!scannerless && !by_any_lexer) refuse("a terminal has no table");
         auto add = [&specs, rank = rank, ignored = ignored](const auto& automaton) {
             if (!automaton) refuse("a terminal has no automaton");
             using Kind = std::decay_t<decltype(automaton)>;
