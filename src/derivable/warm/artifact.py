@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -288,17 +288,10 @@ def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: L
     texts = {i: (longest, plain) for i, longest, plain in header["texts"]}
     words = {i: tuple([text.encode("latin-1") for text in listed]) for i, listed in header["words"]}
     counting = set(header["counting"])
-    by_rule = strings.keys() | texts.keys() | words.keys() | counting
     scannerless = header["lexing"] == "scannerless"
-    named = sum(len(header[part]) for part in ("strings", "texts", "words", "counting"))
-    if len(by_rule) < named or not all(i < count for i in by_rule):
-        raise ValueError("texts, strings, words, counting: a terminal is named twice, or does not exist")
+    _check_by_rule(header, strings.keys() | texts.keys() | words.keys(), counting)
     if b"" in chain.from_iterable(words.values()):
         raise ValueError("words: the empty text is no lexeme")
-    if not scannerless and (by_rule - counting or header["distinct"] or header["tallies"] or header["max_tokens"]):
-        raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings, or is bounded")
-    if not scannerless and counting and (header["index"] or header["splits"]):
-        raise ValueError("index: states of a lexer that counts have no numbers to be saved by")
     if len(header["terminal_names"]) != count:
         raise ValueError("terminal_names: not one for each terminal")
     terminals: list[tuple[Recognizer, int, bool]] = []
@@ -361,6 +354,19 @@ def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: L
         languages=languages,
         content=header["content"],
     )
+
+
+def _check_by_rule(header: dict[str, Any], listed: Set[int], counting: Set[int]) -> None:
+    """Terminals whose states have no fixed numbers are where they can be."""
+    named = sum(len(header[part]) for part in ("strings", "texts", "words", "counting"))
+    if len(listed | counting) < named or not all(i < len(header["terminals"]) for i in listed | counting):
+        raise ValueError("texts, strings, words, counting: a terminal is named twice, or does not exist")
+    if header["lexing"] == "scannerless":
+        return
+    if listed or header["distinct"] or header["tallies"] or header["max_tokens"]:
+        raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings, or is bounded")
+    if counting and (header["index"] or header["splits"]):
+        raise ValueError("index: states of a lexer that counts have no numbers to be saved by")
 
 
 def _check_indentation(columns: list[int] | None, terminals: list[tuple[Recognizer, int, bool]]) -> None:

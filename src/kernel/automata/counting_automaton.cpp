@@ -12,10 +12,8 @@ namespace derivable {
 
 namespace {
 
-constexpr uint32_t kMaxDepth = 1'000;  // SAFETY: bounds the recursion over parts, and over those of one in order
+constexpr uint32_t kMaxDepth = 1'000;  // SAFETY: bounds the recursion over parts
 constexpr uint32_t kMostConfigurations = 1u << 16;
-
-uint64_t less_one(uint64_t rounds) { return rounds && rounds != CountingAutomaton::kNoMaximum ? rounds - 1 : rounds; }
 
 bool begins_character(uint8_t byte) { return (byte & 0xC0) != 0x80; }
 
@@ -111,16 +109,6 @@ CountingAutomaton CountingAutomaton::without_empty() const {
     if (!made.states_.empty()) made.states_[0].accepts = false;
     if (!made.states_.empty() && made.states_[0].configurations.empty()) return of({});
     return made;
-}
-
-CountingAutomaton CountingAutomaton::in_order() const {
-    for (const Part& part : parts_) {
-        if (part.kind == Part::kRepeat && parts_[part.items[0]].nullable)
-            throw Unsupported("an empty round", "a repeat that is counted, of what may be empty");
-        if (part.items.size() > kMaxDepth) throw Unsupported("so many parts", "a pattern of so many parts, some of which are counted");
-    }
-    CountingAutomaton made = of(parts_, true);
-    return without_empty_ ? made.without_empty() : made;
 }
 
 uint32_t CountingAutomaton::append(std::vector<Part>& parts, const CountingAutomaton& other) {
@@ -272,38 +260,6 @@ bool CountingAutomaton::go_on(uint32_t then, Configurations& out) {
     }
 }
 
-// The places where texts of a part begin, and where they go on if they are empty, the preferred ones first. True: the text may end there, which is
-// preferred to all that would come behind. Rounds are not empty, so this ends.
-bool CountingAutomaton::begin_in_order(uint32_t id, uint32_t then, Configurations& out) {
-    const Part& part = parts_[id];
-    work(2);
-    switch (part.kind) {
-        case Part::kTable:
-            if (!part.ends[0]) out.push_back({id, 0, counts_characters(part) ? continuation({id, 0, part.max, then}) : then});
-            return part.nullable && go_on_in_order(then, out);
-        case Part::kChoice:
-            return std::any_of(part.items.begin(), part.items.end(), [&](uint32_t item) { return begin_in_order(item, then, out); });
-        case Part::kSequence: return go_on_in_order(continuation({id, 0, 0, then}), out);
-        case Part::kRepeat: break;
-    }
-    return go_on_in_order(continuation({id, part.min, part.max, then}), out);
-}
-
-bool CountingAutomaton::go_on_in_order(uint32_t then, Configurations& out) {
-    if (then == kEnd) return true;
-    const Continuation c = continuations_[then];
-    const Part& part = parts_[c.part];
-    if (part.kind == Part::kSequence) {
-        if (c.min == part.items.size()) return go_on_in_order(c.next, out);
-        const bool last = c.min + 1 == part.items.size();
-        return begin_in_order(part.items[c.min], last ? c.next : continuation({c.part, c.min + 1, 0, c.next}), out);
-    }
-    const uint32_t another = rounds(c.part, less_one(c.min), less_one(c.max), c.next);
-    if (c.min) return begin_in_order(part.items[0], another, out);
-    if (part.lazy) return go_on_in_order(c.next, out) || begin_in_order(part.items[0], another, out);
-    return begin_in_order(part.items[0], another, out) || go_on_in_order(c.next, out);
-}
-
 // PERF: what is in progress and what is owed are stepped by the same bytes again and again (longest match).
 int32_t CountingAutomaton::step(uint32_t state, uint8_t byte) {
     if (!in_order_) return stepped(state, byte);
@@ -388,19 +344,6 @@ void CountingAutomaton::reduce_behind(std::vector<uint32_t>& thens) {
         if (!few || std::none_of(joined.begin(), joined.end(), [&](uint32_t one) { return one != then && covers(one, then); }))
             thens.push_back(then);
     }
-}
-
-// What a preferred one may do as well.
-void CountingAutomaton::leave_out_covered(Configurations& all) const {
-    Configurations kept;
-    for (const Configuration& c : all) {
-        work(1 + kept.size() / 8);
-        const bool is_covered = std::any_of(kept.begin(), kept.end(), [&](const Configuration& preferred) {
-            return preferred.part == c.part && preferred.state == c.state && covers(preferred.then, c.then);
-        });
-        if (!is_covered) kept.push_back(c);
-    }
-    all = std::move(kept);
 }
 
 void CountingAutomaton::reduce(Configurations& all) {
@@ -500,6 +443,10 @@ void CountingAutomaton::archive(Archive& a, bool& without_empty, bool& in_order,
             case Part::kRepeat: a.check(part.items.size() == 1 && part.min <= part.max && part.max); break;
         }
     });
+    if (in_order && a.reading()) {
+        describe(parts);
+        a.check(!refusal_in_order(parts));
+    }
     a.check(parts.empty() || size_t(std::count(used.begin(), used.end(), 1)) + 1 == parts.size());
 }
 
@@ -518,7 +465,7 @@ CountingAutomaton CountingAutomaton::from_saved(std::string_view data) {
     archive(a, without_empty, in_order, parts);
     a.in().check_at_end();
     CountingAutomaton made = of(std::move(parts));
-    if (in_order) made = made.in_order();  // which checks it again
+    if (in_order) made = of(std::move(made.parts_), true);
     return without_empty ? made.without_empty() : made;
 }
 

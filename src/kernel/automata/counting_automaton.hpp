@@ -141,6 +141,7 @@ class CountingAutomaton {
 
     static constexpr uint64_t kLongest = 1ULL << 40;  // of what is said of lengths
     static uint64_t plus(uint64_t a, uint64_t b) { return std::min(a + b, kLongest); }
+    static uint64_t less_one(uint64_t rounds) { return rounds && rounds != kNoMaximum ? rounds - 1 : rounds; }
     static uint64_t times(uint64_t a, uint64_t b) { return a && b > kLongest / a ? kLongest : a * b; }
     static void archive(Archive& a, bool& without_empty, bool& in_order, std::vector<Part>& parts);
     static CountingAutomaton of(std::vector<Part> parts, bool in_order = false);
@@ -159,6 +160,7 @@ class CountingAutomaton {
     bool go_on_in_order(uint32_t then, Configurations& out);
     bool covers(uint32_t one, uint32_t other) const;
     void reduce(Configurations& all);
+    static const char* refusal_in_order(const std::vector<Part>& parts);  // null: none
     void leave_out_covered(Configurations& all) const;
     void reduce_behind(std::vector<uint32_t>& thens);
     int32_t stepped(uint32_t state, uint8_t byte);
