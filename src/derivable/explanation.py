@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .vocabulary import Vocabulary
 
-__all__ = ["Explanation", "explanation"]
+__all__ = ["Explanation", "explanation", "names_at"]
 
 _MOST_NAMES = 100
 
@@ -95,7 +95,7 @@ def explanation(
         places.append(further)
     fits = len(places) - 1
     following = b"" if allowed else places[-1].next_bytes()
-    names = {} if allowed or data is None else _names_at(places, symbols)
+    names = {} if allowed or data is None else names_at(places, symbols)
     reason = _verdict(token_id, data, vocabulary, fits, following, allowed=allowed, by_grammar=by_grammar)
     if names:
         known = "; ".join(f"{slot}: {some_of(each)}" for slot, each in names.items())
@@ -108,7 +108,7 @@ def explanation(
     return Explanation(token_id, data, allowed, accepted, tuple(lexeme), tuple(expected), following, reason, names)
 
 
-def _names_at(places: Sequence[_Place], symbols: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def names_at(places: Sequence[_Place], symbols: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """By slot, where the name begins that fails at the last of these places, or else those that it begins.
 
     Plain ones stand before those in quotation marks.

@@ -177,6 +177,35 @@ def test_the_figures_are_those_of_the_definition() -> None:
     assert json.loads(json.dumps(found.to_dict()))["texts"] == 10
 
 
+class TwoNames(dv.Meaning):
+    """Names that were not written yet."""
+
+    slots = ("NAME",)
+
+    def start(self) -> frozenset[str]:
+        return frozenset()
+
+    def names(self, state: Any, slot: str) -> dv.Names:
+        return dv.Names(name for name in ("ab", "cc") if name not in state)
+
+    def read(self, state: Any, slot: str, text: str) -> frozenset[str]:
+        return frozenset({*state, text})
+
+
+def test_the_trace_has_the_names_that_there_are() -> None:
+    grammar = dv.Grammar.from_lark('start: NAME "1" NAME\nNAME: /[abc]+/', lexing="scannerless").with_meaning(
+        TwoNames()
+    )
+    made = dv.generate(favouring(WORDS.index(b"b")), [0], grammar, temperature=0, trace=True, forced=False, heal=False)
+    assert made.text == "ab1cc"
+    first, *_, last = [step for step in made.trace if step.names]
+    assert (first.wanted, first.names) == (WORDS.index(b"b"), {"NAME": ("ab", "cc")})
+    assert last.names == {"NAME": ("cc",)}  # `ab` was written before, and is withheld
+    again = dv.Trace.from_jsonl(made.trace.to_jsonl())
+    assert again == made.trace and again.steps[0].names == first.names
+    assert "NAME: ab, cc" in made.trace.html()
+
+
 def test_a_grammar_of_everything_does_not_interfere() -> None:
     everything = dv.Grammar.from_regex(r"[abc12 ]*")
     model = FixedModel(lambda ids: np.where(np.arange(len(WORDS)) == 10, -np.inf, len(ids) % 3).astype(np.float32))

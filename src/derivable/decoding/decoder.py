@@ -32,6 +32,7 @@ from derivable.decoding.policy import Counts, Drafter, FinishReason, Policy, pat
 from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.step import Alternative, Step
 from derivable.errors import DerivableError, LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
+from derivable.explanation import names_at
 from derivable.matcher import Matcher
 from derivable.vocabulary import Vocabulary
 
@@ -127,7 +128,7 @@ class Decoder:
                 self.finish_reason = "stop"
 
     def _accept_forced(self, matcher: Matcher, token: int) -> None:
-        place = self._place(matcher) if self.policy.trace else ((), ())
+        place = self._place(matcher) if self.policy.trace else {}
         begun = perf_counter()
         patiently(lambda: matcher.advance(token))
         seconds = perf_counter() - begun
@@ -135,8 +136,7 @@ class Decoder:
             self.choices.forced(token, self._shown(token))
         self.counts.mask_seconds += seconds
         self.counts.forced += 1
-        step = Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds)
-        self._commit(replace(step, lexeme=place[0], expected=place[1]))
+        self._commit(Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds, **place))
 
     def _only_ends(self, matcher: Matcher) -> bool:
         """Nothing can follow but the end."""
@@ -246,7 +246,7 @@ class Decoder:
         checker = self._healing or self.matcher
         asked = perf_counter()
         known = self._known()
-        lexeme, expected = self._place(self.matcher) if self.policy.trace and self._healing is None else ((), ())
+        place = self._place(self.matcher) if self.policy.trace and self._healing is None else {}
         token, allowed = wanted, None
         before = self.matcher.fork() if self.choices is not None and self.matcher is not None else None
         lead = b"" if self._healing is None else self._healing.rest
@@ -278,8 +278,7 @@ class Decoder:
             speculated=accepted,
             mask_seconds=spent,
             model_seconds=seconds,
-            lexeme=lexeme,
-            expected=expected,
+            **place,
         )
         self._commit(self._detailed(step, scores, allowed) if self.policy.trace else step)
 
@@ -374,15 +373,16 @@ class Decoder:
     def _bytes(self, token: int) -> bytes | None:
         return self.vocabulary.tokens[token] if 0 <= token < self.vocabulary.size else None
 
-    def _place(self, matcher: Matcher | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The terminals in progress, and those that may come next."""
+    def _place(self, matcher: Matcher | None) -> dict[str, Any]:
+        """For a step: the terminals in progress, those that may come next, and the names that there are."""
         if matcher is None:
-            return (), ()
+            return {}
         names = ["end of text", *matcher.constraint._lowered.terminal_names]
         parses = patiently(matcher.parses)
         lexeme = dict.fromkeys(names[t] for members, _ in parses for t, _ in members)
         expected = dict.fromkeys(names[t] for _, accepts in parses for t in accepts)
-        return tuple(lexeme)[:_SHOWN], tuple(expected)[:_SHOWN]
+        known = {slot: some[:_SHOWN] for slot, some in patiently(lambda: names_at([matcher], names)).items()}
+        return {"lexeme": tuple(lexeme)[:_SHOWN], "expected": tuple(expected)[:_SHOWN], "names": known}
 
     def _detailed(self, step: Step, scores: Logits, allowed: NDArray[np.bool_] | None) -> Step:
         """With probabilities, before the mask."""

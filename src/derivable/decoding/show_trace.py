@@ -145,4 +145,5 @@ def _place(step: Step) -> str:
         parts.append(f"in {', '.join(step.lexeme)}")
     if step.expected:
         parts.append(f"then {', '.join(step.expected)}")
+    parts += [f"{slot}: {', '.join(some)}" for slot, some in step.names.items()]
     return "; ".join(parts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 __all__ = ["Alternative", "Step"]
 
@@ -41,6 +42,7 @@ class Step:
         mask_seconds: time in the matcher.
         model_seconds: its share of the forward pass that chose it.
         lexeme, expected: with `trace=True`, terminals in progress before it, and those that may come next.
+        names: with `trace=True`, of a meaning, some of the names that there are, by slot: other ones are withheld.
         alternatives: with `trace=True`, the tokens that the model found likeliest, most likely first.
         name: of a token that is not text, what it is called.
     """
@@ -59,6 +61,7 @@ class Step:
     model_seconds: float = 0.0
     lexeme: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     alternatives: tuple[Alternative, ...] = ()
     name: str = ""
 

@@ -130,5 +130,6 @@ def _read(line: dict[str, Any]) -> Step:
     data = values["token_bytes"]
     values["token_bytes"] = None if data is None else bytes.fromhex(data)
     values["lexeme"], values["expected"] = tuple(values["lexeme"]), tuple(values["expected"])
+    values["names"] = {slot: tuple(some) for slot, some in values.get("names", {}).items()}
     values["alternatives"] = tuple(Alternative(**one) for one in values["alternatives"])
     return Step(**values)
