@@ -11,19 +11,19 @@ the tasks and the grammars are the same, too (`others_grammars.py`).
 Methods: *mask first* computes every mask, *token first* checks the model's token alone and computes the mask when it is
 refused, which llama.cpp's own tools do and DOMINO calls opportunistic. Those of llama.cpp, llguidance and ours go
 through one loop (`peers.decoded`). *Guidance* is its own loop with its forced tokens, with the grammar and with a
-template (fixed text and `gen`); *s = 10* is `dv.generate` with drafts by counts. The methods take turns, text by text.
+template (fixed text and `gen`); *s = 10* is `dv.generate` with forced text and drafts by counts. The methods take
+turns, text by text.
 
 Throughput is tokens per second of processor time, as a ratio to the same runtime without a grammar: as measured, with
 passes of a model that costs next to nothing, and with each pass at the price of a model of 102 million parameters.
 
-A third table follows the texts with vocabularies of real size, for what a mask costs there.
+A third table follows texts with vocabularies of real size, for what a mask costs there (`others_masks.py`).
 
-Writes `others.md` into `benchmarks/record/domino`.
+Writes `others_accuracy.md`, `others_throughput.md` and `others_masks.md` into `benchmarks/record/domino`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -123,17 +123,15 @@ def timed(
 
 def throughput(
     runtime: Runtime, names: list[str], temperature: float, texts: int, warm_up: int
-) -> tuple[dict[str, dict[str, Sums]], dict[str, dict[str, int]], dict[str, list[bytes]]]:
-    """By workload and method what was counted, how many texts are those of our masks, and our texts."""
+) -> tuple[dict[str, dict[str, Sums]], dict[str, dict[str, int]]]:
+    """By workload and method what was counted, and how many texts are those of our masks."""
     sums: dict[str, dict[str, Sums]] = {}
     same: dict[str, dict[str, int]] = {}
-    ours: dict[str, list[bytes]] = {}
     for workload in workloads(names, for_tiny=True, prompts_each=texts + warm_up):
         constraint = dv.compile(workload.grammar(), runtime.own.vocabulary)
         prompts = list(workload.prompts)
         found, checkers = methods(runtime, workload.name, constraint, temperature, MOST, prompts[:warm_up])
         sums[workload.name], same[workload.name] = defaultdict(Sums), defaultdict(int)
-        ours[workload.name] = []
         listed = list(enumerate(prompts[warm_up : warm_up + texts]))
         for number, prompt in track(listed, workload.name, console=Console(stderr=True)):
             written_texts: dict[str, bytes] = {}
@@ -141,10 +139,9 @@ def throughput(
                 sums[workload.name][name].add(made, seconds, model.passes)
                 written_texts[name] = made.text_bytes
             expected = written_texts["ours, mask first"]
-            ours[workload.name].append(expected)
             for name, text in written_texts.items():
                 same[workload.name][name] += text == expected
-    return sums, same, ours
+    return sums, same
 
 
 def throughput_table(
@@ -229,8 +226,9 @@ def machine() -> str:
 
 
 def main(
-    trained: Annotated[Path, typer.Option(help="What train_model.py wrote.")],
-    runtimes: Annotated[str, typer.Option(help="numpy, llama.cpp, or both.")] = "llama.cpp,numpy",
+    trained: Annotated[Path | None, typer.Option(help="What train_model.py wrote; Table 2 needs it.")] = None,
+    tables: Annotated[str, typer.Option(help="Which of 2, 3 and masks, separated by commas.")] = "2,3,masks",
+    runtimes: Annotated[str, typer.Option(help="numpy, llama.cpp, or both; Table 2 is of the first.")] = "llama.cpp",
     names: Annotated[str, typer.Option(help="Workloads, separated by commas.")] = "json,schema,c,xml,template",
     temperatures: Annotated[str, typer.Option(help="Of Table 3, separated by commas.")] = "1,0",
     texts: Annotated[int, typer.Option(help="Texts of each method and workload.")] = 30,
@@ -243,35 +241,69 @@ def main(
 ) -> None:
     """Runs the tables."""
     import_module("transformers").logging.set_verbosity_error()
-    files, small, task_model = Path(mkdtemp()), load(None), TrainedModel(trained)
-    config = task_model._model.config
-    written(files / "embedded.gguf", *load_arrays(), Path(tokenizer_path()))
-    written(files / "trained.gguf", config, arrays_of(trained), trained / "tokenizer.json")
-    price, shown = prices(Beside(small), 18, 5), task_model.training
-    text = heading("DOMINO's Tables 2 and 3 with llama.cpp's grammars and Guidance") + (
-        f"{machine()}\n\nTable 2's model: {shown['parameters'] / 1e6:.2f}M parameters, trained for "
-        f"{shown['minutes']:.0f} minutes (loss {shown['loss']:.3f}). Table 3's is the embedded one. "
-        f"A pass of 102 million parameters takes {1e3 * price[1]:.1f} ms.\n"
-    )
     out.mkdir(parents=True, exist_ok=True)
-    replayed: dict[str, list[bytes]] = {}
-    for at, name in enumerate(runtimes.split(",")):
-        of_tasks = Runtime(name, task_model, files / "trained.gguf", trained / "tokenizer.json")
-        for task in ("arithmetic", "entities") if at == 0 else ():
-            cells = accuracy(of_tasks, task, samples, warm_up, natural)
-            text += f"\n## Table 2, {task}, {samples} problems, run by {name}\n\n{accuracy_table(cells)}"
-            (out / "others.md").write_text(text, encoding="utf-8")
-        of_texts = Runtime(name, small, files / "embedded.gguf", Path(tokenizer_path()))
-        for temperature in map(float, temperatures.split(",")):
-            sums, same, ours = throughput(of_texts, names.split(","), temperature, texts, warm_up)
-            replayed = replayed or ours
-            title = f"Table 3, {f'temperature {temperature:g}' if temperature else 'greedy'}, run by {name}"
-            text += f"\n## {title}\n\n{throughput_table(sums, same, price, texts)}"
-            (out / "others.md").write_text(text, encoding="utf-8")
-    for vocabulary in filter(None, real.split(",")):
-        text += "\n" + mask_costs(vocabulary, files, {name: ours[:real_texts] for name, ours in replayed.items()})
-        (out / "others.md").write_text(text, encoding="utf-8")
-    print(text, file=sys.stdout)
+    files, wanted = Path(mkdtemp()), tables.split(",")
+    if "3" in wanted:
+        for_texts(runtimes.split(","), names.split(","), list(map(float, temperatures.split(","))), texts, warm_up, out)
+    if "masks" in wanted:
+        text = heading("What a mask costs with vocabularies of real size") + f"{machine()}\n"
+        listed = texts_of_ours(names.split(","), real_texts)
+        for vocabulary in real.split(","):
+            text += "\n" + mask_costs(vocabulary, files, listed)
+            (out / "others_masks.md").write_text(text, encoding="utf-8")
+    if "2" in wanted:
+        if trained is None:
+            raise typer.BadParameter("Table 2 needs --trained, the folder that train_model.py wrote.")
+        for_tasks(runtimes.split(",")[0], trained, samples, warm_up, natural, out)
+
+
+def for_texts(
+    runtimes: list[str], names: list[str], temperatures: list[float], texts: int, warm_up: int, out: Path
+) -> None:
+    """Writes Table 3."""
+    files, small = Path(mkdtemp()), load(None)
+    written(files / "embedded.gguf", *load_arrays(), Path(tokenizer_path()))
+    price = prices(Beside(small), 18, 5)
+    text = heading("DOMINO's Table 3 with llama.cpp's grammars and Guidance") + (
+        f"{machine()}\n\nThe embedded model. A pass of 102 million parameters takes {1e3 * price[1]:.1f} ms.\n"
+    )
+    for name in runtimes:
+        runtime = Runtime(name, small, files / "embedded.gguf", Path(tokenizer_path()))
+        for temperature in temperatures:
+            sums, same = throughput(runtime, names, temperature, texts, warm_up)
+            text += f"\n## {f'Temperature {temperature:g}' if temperature else 'Greedy'}, run by {name}\n\n"
+            text += throughput_table(sums, same, price, texts)
+            (out / "others_throughput.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def for_tasks(name: str, trained: Path, samples: int, warm_up: int, natural: int, out: Path) -> None:
+    """Writes Table 2."""
+    files, model = Path(mkdtemp()), TrainedModel(trained)
+    shown = model.training
+    written(files / "trained.gguf", model._model.config, arrays_of(trained), trained / "tokenizer.json")
+    text = heading("DOMINO's Table 2 with llama.cpp's grammars and Guidance") + (
+        f"{machine()}\n\nThe model: {shown['parameters'] / 1e6:.2f}M parameters, trained for {shown['minutes']:.0f} "
+        f"minutes (loss {shown['loss']:.3f} nats a token of an answer), run by {name}. Greedy.\n"
+    )
+    runtime = Runtime(name, model, files / "trained.gguf", trained / "tokenizer.json")
+    for task in ("arithmetic", "entities"):
+        cells = accuracy(runtime, task, samples, warm_up, natural)
+        text += f"\n## {task.capitalize()}, {samples} problems\n\n{accuracy_table(cells)}"
+        (out / "others_accuracy.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def texts_of_ours(names: list[str], count: int) -> dict[str, list[bytes]]:
+    """Texts under our masks, by workload."""
+    model, found = load(None), dict[str, list[bytes]]()
+    for workload in workloads(names, for_tiny=True, prompts_each=count):
+        constraint = dv.compile(workload.grammar(), model.vocabulary)
+        found[workload.name] = [
+            dv.generate(model, prompt, constraint, temperature=1.0, seed=at, max_tokens=MOST).text_bytes
+            for at, prompt in enumerate(workload.prompts)
+        ]
+    return found
 
 
 def arrays_of(trained: Path) -> dict[str, Any]:
