@@ -45,18 +45,27 @@ ROWS = 50  # that share forward passes
 WORDS = r'[^"\\\x00-\x1f]*'
 
 
-def template(task: str, indent: int | None = None) -> dv.Template:
-    """Laid out as `json.dumps` does it, on one line or indented; two steps are what every problem takes."""
+def parts(task: str, indent: int | None = None) -> tuple[str, dict[str, str]]:
+    """A template, laid out as `json.dumps` does it, on one line or indented, and its holes as regular expressions.
+
+    Two steps are what every problem of arithmetic takes.
+    """
     if task == "entities":
         space = r"[ \n]*" if indent else " "
         gap = r"[ \n]*" if indent else ""
         one = rf'\{{{gap}"name":{space}"{WORDS[:-1]}+",{space}"type":{space}"(person|company|place)"{gap}\}}'
         text = json.dumps({"entities": ["LIST"]}, indent=indent).replace('"LIST"', "{list}")
-        return dv.Template(text, list=dv.Grammar.from_regex(rf"{one}(,{space}{one})*"))
+        return text, {"list": rf"{one}(,{space}{one})*"}
     holes = {f"{kind}{n}": (WORDS if kind in "sc" else r"[0-9]{1,4}") for kind in "scr" for n in (1, 2)}
     thoughts = [{"step": f"{{s{n}}}", "calculation": f"{{c{n}}}", "result": f"NUMBER{{r{n}}}"} for n in (1, 2)]
     text = json.dumps({"thoughts": thoughts, "answer": "NUMBER{answer}"}, indent=indent)
-    return dv.Template(re.sub(r'"NUMBER(\{\w+\})"', r"\1", text), **holes, answer=r"[0-9]{1,4}")
+    return re.sub(r'"NUMBER(\{\w+\})"', r"\1", text), holes | {"answer": r"[0-9]{1,4}"}
+
+
+def template(task: str, indent: int | None = None) -> dv.Template:
+    """The same as a template."""
+    text, holes = parts(task, indent)
+    return dv.Template(text, **holes)
 
 
 @dataclass

@@ -16,6 +16,8 @@ from small_bpe import splitting, trained
 import derivable as dv
 from derivable.canonical import search
 from derivable.canonical.search import search_of
+from derivable.frontends.regex import parse_regex
+from derivable.vocabularies.splitting import Splitter
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -198,3 +200,13 @@ def test_texts_that_a_matcher_spells() -> None:
             matcher.spells(wrong)  # type: ignore[arg-type]
     matcher.advance(2)
     assert matcher.spells([b"", b"b"]) == bytes(2)
+
+
+def test_beginnings_of_characters_that_no_piece_goes_on_with() -> None:
+    """As of a token of Qwen 2 that is a letter and the first byte of planes without letters: it ends every way."""
+    splitter = Splitter(parse_regex(r"[a-zé]+|[^a-zé]+"))
+    letters = splitter.run(splitter.start, b"a")
+    assert splitter.step(letters, 0xF3) == splitter.step(letters, 0xE2) == -1
+    assert splitter.step(letters, 0xC3) >= 0, "an é begins with it"
+    assert splitter.run(letters, b"\xc3\xa8") == -1
+    assert splitter.run(splitter.run(splitter.start, b"!"), b"\xf3\xa0\x80\x80") >= 0

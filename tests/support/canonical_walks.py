@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import derivable as dv
 
-__all__ = ["GRAMMARS", "tokenizer_of", "walk"]
+__all__ = ["GRAMMARS", "picked", "tokenizer_of", "walk"]
 
 _PERSON = {
     "type": "object",
@@ -86,13 +88,26 @@ def walk(constraint: dv.Constraint, loose: dv.Constraint, rng: random.Random, ab
 
 def _chosen(matcher: dv.Matcher, guide: dv.Matcher, rng: random.Random) -> int:
     """A token that is allowed, if possible one that both matchers allow."""
-    tokens = matcher.constraint.vocabulary.tokens
-    choices = guide.allowed_tokens().tolist()
-    if rng.random() < 0.5:
-        choices = [token for token in choices if len(tokens[token] or b"") <= 3] or choices
-    for token in rng.sample(choices, min(len(choices), 12)):
+    offered = guide.allowed_tokens()
+    choices = offered
+    if rng.random() < 0.5:  # PERF: often of most of the vocabulary, which as a list took most of a walk
+        shorter = offered[_is_short(matcher.constraint.vocabulary)[offered]]
+        choices = shorter if len(shorter) else offered
+    for at in rng.sample(range(len(choices)), min(len(choices), 12)):
+        token = int(choices[at])
         if matcher.allows(token):
             return token
     allowed = matcher.allowed_tokens()
-    both = np.intersect1d(guide.allowed_tokens(), allowed)
-    return int(rng.choice((both if len(both) else allowed).tolist()))
+    both = np.intersect1d(offered, allowed)
+    return picked(both if len(both) else allowed, rng)
+
+
+def picked(tokens: NDArray[np.int32], rng: random.Random) -> int:
+    """One of them, as `rng.choice` of their list would have it."""
+    return int(tokens[rng.randrange(len(tokens))])
+
+
+@cache
+def _is_short(vocabulary: dv.Vocabulary) -> NDArray[np.bool_]:
+    """The tokens of at most three bytes, bool [V]."""
+    return np.array([len(token or b"") <= 3 for token in vocabulary.tokens])

@@ -77,6 +77,7 @@ class Splitter:
         self._table = np.full((64, 256), _UNKNOWN, np.int32)
         self._endings: dict[int, tuple[int, ...]] = {}
         self._settling: dict[int, int] = {}
+        self._further: dict[tuple[_Threads, _Owed], frozenset[int]] = {}
         self.start = self._state(first, frozenset(), 0)
         for cls in range(self._decoder.num_classes):
             read = self._read(first, cls)
@@ -239,9 +240,21 @@ class Splitter:
         if target is None:
             return _DEAD
         if target >= 0:
-            return self._state(threads, owed, target)
+            # Some of a character, which the piece may go on with. PERF: as a letter and the first byte of others; else
+            # every spelling of the rest would be tried, each time such a token is looked at.
+            lives = not self._decoder.reached(target).isdisjoint(self._going_on(threads, owed))
+            return self._state(threads, owed, target) if lives else _DEAD
         left, read = self._owes(owed, ~target), self._read(threads, ~target)
         return _DEAD if left is None or not read else self._state(read, left, 0)
+
+    def _going_on(self, threads: _Threads, owed: _Owed) -> frozenset[int]:
+        """The classes of characters that a piece may go on with."""
+        known = self._further.get((threads, owed))
+        if known is None:
+            classes = range(self._decoder.num_classes)
+            known = frozenset(cls for cls in classes if self._owes(owed, cls) is not None and self._read(threads, cls))
+            self._further[threads, owed] = known
+        return known
 
     def run(self, state: int, data: bytes) -> int:
         """The state behind some bytes of the same piece; -1 where there is none."""
@@ -348,6 +361,7 @@ class _Decoder:
         classes[0xD800:0xE000] = nobody
         self.table: list[list[int | None]] = [[None] * 256]
         self._nodes: dict[bytes, int] = {}
+        self._reached: dict[int, frozenset[int]] = {}
         top = self.table[0]
         top[:0x80] = classes[:0x80].tolist()
         twos = self._level(classes)
@@ -380,18 +394,18 @@ class _Decoder:
 
     @cached_property
     def begun_by(self) -> list[frozenset[int]]:
-        reached: dict[int, frozenset[int]] = {}
+        return [self.reached(target) for target in self.table[0]]
 
-        def classes(target: int | None) -> frozenset[int]:
-            if target is None:
-                return frozenset()
-            if target < 0:
-                return frozenset([~target])
-            if target not in reached:
-                reached[target] = frozenset().union(*map(classes, set(self.table[target])))
-            return reached[target]
-
-        return [classes(target) for target in self.table[0]]
+    def reached(self, target: int | None) -> frozenset[int]:
+        """The classes of the characters that a target of the table leads to."""
+        if target is None:
+            return frozenset()
+        if target < 0:
+            return frozenset([~target])
+        known = self._reached.get(target)
+        if known is None:
+            known = self._reached[target] = frozenset().union(*map(self.reached, set(self.table[target])))
+        return known
 
 
 def _characters(part: Expr) -> Iterable[Chars]:
