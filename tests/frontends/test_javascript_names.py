@@ -1,0 +1,223 @@
+"""Does a text in JavaScript read names that are declared, as V8 and the TypeScript compiler see it?"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+from accepting import BYTES, accepts
+from piece_walks import check_mask, small, walk
+from references import REFERENCES
+from shared_data import program_texts
+from typescript_names import name_errors
+
+import derivable as dv
+
+MODULES = {"fs": ["readFile", "stat"], "./a.js": ["default", "one", "two"], "free": ...}
+
+
+@cache
+def compiled(later: bool = True, modules: bool = False) -> dv.Constraint:
+    names = dv.JavaScriptNames(imports=MODULES if modules else None, later=later, known=["tool"], builtins="es")
+    return dv.compile(dv.Grammar.builtin("javascript", names=names), BYTES)
+
+
+@cache
+def plain() -> dv.Constraint:
+    return dv.compile(dv.Grammar.builtin("javascript"), BYTES)
+
+
+ACCEPTED = [
+    # blocks and functions
+    "let a = 1; const b = a; { let a = b; a; } var c = a; c",
+    "function f() { return f } f()",
+    "function f() { return g() } function g() { return 1 }",
+    "function f() { return g(); function g() { return 1 } }",
+    "const f = () => f(); f()",
+    "const f = () => { return later }; let later = f",
+    "if (1) { var v = 1 } v",
+    "function f() { { var v } v = 1 }",
+    "var v; var v = 1; function v2() {} var v2",
+    "for (let i = 0, n = i; i < n; i++) { let i = n; i }",
+    "for (let i of [1]) for (let j of [i]) if (i) j; else i\nlet i, j",
+    "for (const k in {}) k\nfor (const k of [1]) { k }",
+    "for (let i = 0; i < 3; i++) if (i) try { i } catch (e) { e } finally { i }",
+    "for (let i = 0; i < 3; i++) do i; while (i)\nlet i = 2; i",
+    "if (1) do tool(); while (0); else tool()",
+    "for (let i of [1]) do for (let j of [i]) j; while (i)",
+    "do { let x = 1 } while (0); let x",
+    "while (1) for (;;) break; for (;;) continue",
+    "switch (1) { case 0: let a; case a: a; break; default: a }",
+    "try { let a } catch (e) { var e; e } finally { }\ntry {} catch ({a, b: [c]}) { a; c }\ntry {} catch { }",
+    "outer: for (;;) { inner: for (;;) { continue outer; break inner } }",
+    "here: { break here }",
+    "here: for (let i of [1]) i\nhere: ;",
+    # patterns
+    "let {a, b: {c = a}, ...d} = {}; a + c + d",
+    "let [x, , y = x, ...z] = [1]; x + y + z",
+    "let a, b; [a, b] = [b, a]; ({a, b: b} = {a, b})",
+    "function f({a, b = a}, [c] = [b], ...d) { return a + b + c + d }",
+    "function f(a, b = () => c, c = a) { return b }",
+    "for (const [k, v] of [[1, 2]]) k + v",
+    # arrow functions
+    "(a, b) => a + b",
+    "const f = (a, {b}, [c] = [a], ...d) => a + b + c + d; f((1, 2))",
+    "const f = a => b => a + b, g = f; g",
+    "tool(a => a, (b) => b, {c: d => d}, [e => e])",
+    "let x = 1 ? a => a : b => b, y = x ? (a => 1 ? a : 2) : 3",
+    "let x = a => a ? b => b : 2",
+    "let x = a => { return a }\nlet y = x",
+    "let x = a => a\nlet y = x",
+    "let s = `${(a => a)(1)}${[1].map(b => `${b}`)}`",
+    "const f = async x => await x, g = async (x, y) => { await x; y }",
+    "let a = 1; (a, a); ((a))",
+    "switch (x => x) { case y => y: 1 }",
+    "let o = {m: x => x, n() { return o }}",
+    # names of functions and classes
+    "let f = function g(n) { return g(n) }; let h = function f() { let f }",
+    "function f() { return arguments.length + new.target }",
+    "function f() { return () => arguments }",
+    "class A { m() { return A } static s = A.t; static t = 1 } new A()",
+    "class A { m() { return new B() } } class B extends A {}",
+    "let C = class D { m() { return D } }",
+    "class A { x = later; static { var v = 1; v } } let later",
+    "class A { #x = 1; #m() { return this.#x } get #g() { return #x in this } set #g(v) { this.#m() } }",
+    "class A { m() { return this.#x } #x }",
+    "class A { #x; m() { return class B { n(o) { return o.#x } } } }",
+    "class A { async *g() { yield 1; await 2 } [tool()]() {} get a() { return 1 } set a(v) { v } }",
+    "class A { x = y => y\n z = 1; w = (a) => a; v }",
+    "({get a() { return 1 }, set a(v) { v }, async b(c) { await c }, *d() { yield 1 }, 'e'(f) { f }})",
+    "let a = 1; tool({a, b: a, a() { return a }}).a.notThere.a",
+    # modules
+    "import a, {b as c, d} from 'm'\nimport * as e from 'n'; import 'o'; a + c + d + e",
+    "import f, * as g from 'm'\nf(g)",
+    "let a; export {a, a as b}; export {c as d, e} from 'm'; export * from 'n'; export * as f from 'n'",
+    "export {f}; function f() {}",
+    "export const a = 1; export function b() { return a } export class C {} export default b",
+    "export default function () { return 1 }",
+    "export default class {}",
+    "f(); import {f} from 'm'" if False else "import {f} from 'm'; f()",
+    "await tool(); for await (const x of []) x",
+    "tool(undefined, NaN, Math.max(1), globalThis)",
+]
+
+# What the TypeScript compiler or V8 refuses.
+REFUSED = [
+    "x",
+    "x = 1",
+    "x++",
+    "({x})",
+    "typeof x",
+    "f(1)",
+    "let a = b; let b",
+    "let a = a",
+    "{ let a } a",
+    "let a = 1; { a; let a }",
+    "let a = 1; { let b = a; const a = b }",
+    "function f() { a; let a }",
+    "function f(a = b, b) {}",
+    "function f(a = a) {}",
+    "function f() { var v } v",
+    "function f(p) {} p",
+    "let f = function g() {}; g",
+    "let C = class D {}; D",
+    "class A extends A {}",
+    "new A(); class A {}",
+    "class A { [A]() {} }",
+    "for (let i of i) {}",
+    "for (let i = 0; i < 1; i++) i\ni",
+    "for (let i of [1]) { } i",
+    "for (let i of [1]) if (i) i; else i\ni",
+    "for (let i of [1]) try { } finally { }\ni",
+    "for (let i of [1]) do ; while (i)\ni",
+    "try {} catch (e) {} e",
+    "(a, b) => a + c",
+    "(a, b)",
+    "(a, b) => a; b",
+    "tool(a => a, a)",
+    "a => a\na",
+    "[a => a, a]",
+    "`${a => a}${a}`",
+    "1 ? a => a : a",
+    "async (a) => a, a",
+    "(a = b, b) => a",
+    "let {a, b = c} = {}; let c",
+    "import {a as b} from 'm'; a",
+    "export {a}",
+    "const f = () => later",
+    "class A { m() { return this.#x } }",
+    "class A { } tool.#x",
+    # twice
+    "let a; let a",
+    "let a; var a",
+    "var a; let a",
+    "let a; { var a }",
+    "{ var a } let a",
+    "{ { var a } let a }",
+    "const a = 1; class a {}",
+    "let f; function f() {}",
+    "{ function f() {} let f }",
+    "function f(a) { let a }",
+    "a => { let a }",
+    "try {} catch (e) { let e }",
+    "try {} catch ([e]) { var e }",
+    "let a, a",
+    "let {a, b: a} = {}",
+    "for (let i, i;;) {}",
+    "for (let i of []) { var i }",
+    "switch (1) { case 0: let a; case 1: let a }",
+    "import a from 'm'; let a",
+    "import {a, b as a} from 'm'",
+    "(a, a) => 1",
+    "class A { #x; #x }",
+    "class A { get #x() {} get #x() {} }",
+    # constants
+    "const a = 1; a = 2",
+    "const a = 1; a++",
+    "const a = 1; [a] = [2]",
+    "const a = 1; ({a} = {})",
+    "const a = 1; for (a of []) {}",
+    "for (const i = 0; i < 3; i++) {}",
+    "import a from 'm'; a = 1",
+    "import * as a from 'm'; a += 1",
+    # labels and words
+    "break",
+    "continue",
+    "for (;;) { tool(() => { break }) }",
+    "a: { b: ; break b }",
+    "a: { continue a }",
+    "a: a: ;",
+    "for (;;) break a",
+    "return 1",
+    "function f() { await 1 }",
+    "function f() { yield 1 }",
+    "new.target",
+    "() => new.target",
+    "class A { static { await 1 } }",
+    "arguments" if False else "() => arguments",
+]
+
+# What both let pass, or only one of them looks at, and what happens when it is run.
+OWN = [
+    "f(); function f() {}",  # a name is read behind its declaration, but in functions
+    "x; var x",
+    "if (1) { function f() {} } f()",  # V8 has it in the function around, too, but not in strict code
+    "function f() {} function f() {}",  # the first one cannot be called
+    "function f(a, a) {}",
+    "undefined = 1",
+    "let arguments",
+    "class A { m() { A = 1 } }",
+    "(function f() { f = 1 })()",
+]
+
+
+@pytest.mark.parametrize("text", ACCEPTED)
+def test_names_that_are_there_are_taken(text: str) -> None:
+    assert accepts(compiled(), text)
+
+
+@pytest.mark.parametrize("text", [*REFUSED, *OWN])
+def test_names_that_are_not_there_are_refused(text: str) -> None:
+    assert accepts(plain(), text)
+    assert not accepts(compiled(), text)
