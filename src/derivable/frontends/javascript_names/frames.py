@@ -48,12 +48,13 @@ class Frame(NamedTuple):
         kind: scopes: `module`, `function`, `arrow` (what is behind `=>` or the `=` of a field), `block`, `switch`,
             `for`, `types` (type parameters). Statements: `for`, `loop`, `do`, `if`, `try`, `label`. What is begun:
             `head` (of a function), `catch`, `title` (of a class), `let`, `const`, `var` (a declaration), `import`.
-            `class`, its body. `brackets`; `choice` (`a ? b`, until the colon).
+            `class`, its body. `brackets`; `pattern`; `choice` (`a ? b`, until the colon).
         names: declared here; of a head, parameters.
         consts: those of them that are not assigned to.
         lexical: those of them that no `var` may have, and what is declared twice.
         hoisted: names of `var` that go through this block to the function.
         pending: declared here when what is begun has ended.
+        reached: those of them that what follows in the pattern may read.
         seen: read here, before they were declared here. `let` may not declare them any more.
         owed: read here, and still to be declared, here or further out.
         types: names of types that are declared here.
@@ -71,6 +72,7 @@ class Frame(NamedTuple):
     lexical: frozenset[str] = _NONE
     hoisted: frozenset[str] = _NONE
     pending: frozenset[str] = _NONE
+    reached: frozenset[str] = _NONE
     seen: frozenset[str] = _NONE
     owed: frozenset[str] = _NONE
     types: frozenset[str] = _NONE

@@ -10,7 +10,7 @@ from ...meaning import Meaning, Names
 from . import reading
 from .frames import MODULE, State, enclosing, frames_of, innermost, is_deferred, plain
 from .modules import Modules
-from .scopes import constants, pop_expression, settled, unbindable, unpaid, visible, waiting
+from .scopes import constants, settled, unbindable, unpaid, visible, waiting
 
 __all__ = ["SLOTS", "ScopesMeaning"]
 
@@ -26,7 +26,7 @@ _NAMES = (
 )
 _WHERE = ("RETURN", "AWAIT", "YIELD", "BREAK", "CONTINUE", "break_to", "continue_to", "new_target", "RBRACE")
 _REST = (
-    *("open_block", "open_class", "open_switch", "open_parameters", "LBRACE", "LPAR", "LSQB"),
+    *("open_block", "open_class", "open_switch", "open_parameters", "open_pattern", "open_list_pattern", "EQUAL", "LBRACE", "LPAR", "LSQB"),
     *("TEMPLATE_HEAD", "TEMPLATE_MIDDLE", "TEMPLATE_TAIL", "RAW_HEAD", "RAW_MIDDLE", "RAW_TAIL", "RPAR", "RSQB"),
     *("SEMICOLON", "COMMA", "LINE", "MEMBER_LINE", "STOP_LINE", "HEAD_LINE"),
     *("question", "else_colon", "case_colon", "arrow", "field_equals", "static_equals"),
@@ -204,7 +204,7 @@ class ScopesMeaning(Meaning):
         return state if reader is None else reader(state, text)
 
     def may_end(self, state: State) -> bool:
-        return not unpaid(_ended(state))
+        return not unpaid(state)
 
     def missing(self, state: State) -> list[str]:
         private = [f" {name};" for i in enclosing(state, "class") for name in sorted(_unpaid_private(state, i))]
@@ -229,8 +229,4 @@ def _mentioned(state: State) -> frozenset[str]:
         if frame.name:
             found.add(frame.name)
     return frozenset(found)
-
-
-def _ended(state: State) -> State:
-    return settled(pop_expression(state))
 

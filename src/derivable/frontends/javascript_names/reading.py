@@ -23,8 +23,8 @@ __all__ = ["READERS", "labels", "may_stand", "read_name"]
 
 _NONE: frozenset[str] = frozenset()
 _DECLARATIONS = ("let", "const", "var")
-_TAKES_BRACKETS = ("arrow", "choice", "brackets", "head", "catch", *_DECLARATIONS)
-_CURLY = ("brackets", "block", "function", "class", "switch")
+_TAKES_BRACKETS = ("arrow", "choice", "brackets", "pattern", "head", "catch", *_DECLARATIONS)
+_CURLY = ("brackets", "pattern", "block", "function", "class", "switch")
 
 
 def _top(state: State, **fields: object) -> State:
@@ -102,7 +102,7 @@ def _bound(state: State, text: str) -> State:
     if frame.kind == "var":
         return (*declare_var(state[:at], frozenset([text])), *state[at:])
     flags = frame.flags
-    if frame.kind == "catch" and sum(each.kind == "brackets" for each in state[at:]) > 1:
+    if frame.kind == "catch" and any(each.kind == "pattern" for each in state[at:]):
         flags |= {"wide"}  # a pattern, whose names no `var` may have
     return changed(state, at, pending=frame.pending | {text}, flags=flags)
 
@@ -220,7 +220,7 @@ def _close(state: State, text: str) -> State:
     state = pop_expression(state)
     if state[-1].kind in _DECLARATIONS:  # of a `for`
         state = pop(state)
-    if state[-1].kind != "brackets":
+    if state[-1].kind not in ("brackets", "pattern"):
         return state
     state = pop(state)
     top = state[-1]
@@ -254,9 +254,24 @@ def _comma(state: State, text: str) -> State:
     state = pop_expression(state)
     if state[-1].kind in _DECLARATIONS:
         return commit(state)
-    if state[-1].kind == "brackets" and state[-2].kind == "head" and state[-2].progress == 1:
+    if state[-1].kind == "pattern":
+        at = innermost(state, *_DECLARATIONS, "head", "catch")
+        return changed(state, at, reached=state[at].pending)
+    if _is_parameter(state):
         return (*commit(state[:-1]), state[-1])
     return state
+
+
+def _is_parameter(state: State) -> bool:
+    """Right between the brackets of a list of parameters."""
+    return state[-1].kind == "brackets" and state[-2].kind == "head" and state[-2].progress == 1
+
+
+def _equals(state: State, text: str) -> State:
+    """The value of a pattern is found before any of its names has one."""
+    if _is_parameter(state):
+        return changed(state, len(state) - 2, reached=_NONE)
+    return _top(state, reached=_NONE) if state[-1].reached else state
 
 
 # Statements
@@ -371,6 +386,9 @@ READERS: dict[str, Callable[[State, str], State]] = {
     "open_class": _open_class,
     "open_switch": _pushed("switch"),
     "LBRACE": _pushed("brackets"),
+    "open_pattern": _pushed("pattern"),
+    "open_list_pattern": _pushed("pattern"),
+    "EQUAL": _equals,
     "field_equals": _field_equals,
     "static_equals": _static_equals,
     "RBRACE": _close_curly,

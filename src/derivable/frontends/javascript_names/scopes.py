@@ -65,7 +65,8 @@ def _found(state: State, known: frozenset[str]) -> tuple[frozenset[str], frozens
             title = frozenset([frame.name] if frame.name else ())
             late |= title
         elif kind in DECLARATIONS:
-            late |= frame.pending
+            late |= frame.pending - frame.reached
+            found |= frame.reached
         elif kind in _HOLDS_NAMES:
             if is_later(frame):
                 found, late = found | late, _NONE
@@ -77,7 +78,7 @@ def _found(state: State, known: frozenset[str]) -> tuple[frozenset[str], frozens
             if own:
                 found, late = found | own, late - own
             if frame.pending:
-                late |= frame.pending
+                found, late = found | frame.reached, late | (frame.pending - frame.reached)
     return found, late
 
 
@@ -139,7 +140,7 @@ def unbindable(state: State, kind: str) -> frozenset[str]:
                 break
         return banned
     if kind == "function":
-        return scope.lexical if scope.kind in ("module", "function") else scope.names | scope.hoisted
+        return scope.names | scope.hoisted
     banned = scope.names | scope.hoisted
     return banned if kind == "import" else banned | scope.seen
 
@@ -182,7 +183,7 @@ def commit(state: State) -> State:
     top = state[-1]
     if not top.pending:
         return state
-    state = changed(state, len(state) - 1, pending=_NONE)
+    state = changed(state, len(state) - 1, pending=_NONE, reached=_NONE)
     if top.kind in ("head", "catch"):
         wide = top.pending if "wide" in top.flags else _NONE
         return changed(
@@ -230,8 +231,8 @@ def pop(state: State) -> State:
         owed, types = state[at].owed | frame.owed, state[at].owed_types | frame.owed_types
         state = changed(state, at, owed=owed, owed_types=types - state[at].types)
     rest = frame.owed_private - {each.partition(":")[0] for each in frame.private}
-    if rest:
-        at = next(enclosing(state, "class"))
+    at = next(enclosing(state, "class"), -1)
+    if rest and at >= 0:
         state = changed(state, at, owed_private=state[at].owed_private | rest)
     return state
 
@@ -257,5 +258,7 @@ def settled(state: State) -> State:
 
 def unpaid(state: State) -> frozenset[str]:
     """What would still be owed if the text ended here."""
-    return frozenset().union(*(frame.owed for frame in state))
+    while len(state) > 1:
+        state = pop(state)
+    return state[0].owed
 
