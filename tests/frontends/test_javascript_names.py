@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from functools import cache
 
 import pytest
@@ -10,7 +11,7 @@ from accepting import BYTES, accepts
 from piece_walks import check_mask, small, walk
 from references import REFERENCES
 from shared_data import program_texts
-from typescript_names import name_errors
+from typescript_names import name_errors, syntax_errors
 
 import derivable as dv
 
@@ -268,14 +269,16 @@ def test_only_modules_that_have_the_names_are_offered() -> None:
     matcher = compiled(modules=True).matcher()
     matcher.advance_bytes(b"import {readFile} from '")
     assert bytes(matcher.allowed_tokens().tolist()) == b"f"
-    assert matcher.forced_bytes() == b"f" or True
+    matcher.advance_bytes(b"fr")
+    assert matcher.forced_bytes() == b"ee'"
 
 
 def test_hosts_have_their_names() -> None:
-    texts = {"es": "Map", "node": "require", "browser": "document"}
-    for host in texts:
+    texts = ["Map", "require", "document", "console"]
+    hosts = {"es": [0], "node": [0, 1, 3], "browser": [0, 2, 3]}
+    for host, there in hosts.items():
         constraint = dv.compile(dv.Grammar.builtin("javascript", names=dv.JavaScriptNames(builtins=host)), BYTES)
-        assert [text for at, text in texts.items() if accepts(constraint, text)] == list({texts["es"], texts[host]})[::-1] or True
+        assert [i for i, text in enumerate(texts) if accepts(constraint, text)] == there
 
 
 def test_programs_that_people_write_are_taken() -> None:
@@ -290,43 +293,60 @@ def test_programs_that_people_write_are_taken() -> None:
 
 
 PIECES = [
-    "(a, b) => a + b",
-    "x => { return x }",
-    "function f(a, b = a, ...c) { return a }",
-    "let x = 1, y = x;",
-    "const {a, b: c} = x;",
-    "var v = f(v);",
-    "for (let i = 0; i < 3; i++) f(i);",
-    "for (const k of x) { k }",
-    "if (x) y; else z",
-    "do f(); while (x);",
-    "try { f() } catch (e) { e }",
-    "class A extends B { #p = 1; m() { return this.#p } static s = A }",
-    "import a, {b as c} from 'm';",
-    "export {a, b};",
-    "export const q = () => later;",
+    "let a = one, b = call(a);",
+    "const {c, d: [e = c]} = two; call(c, e);",
+    "let f = (g, h = g) => call(g, h);",
+    "let k = l => { return l };",
+    "function m(n, o = n, ...p) { let q = o; return call(n, p, q) }",
+    "call(r => r, (s, t) => s + t, {u: v => v});",
+    "(one, two);",
+    "var w = call(w);",
+    "for (let i = 0; i < 3; i++) call(i);",
+    "for (const x of two) { call(x) }",
+    "for (let y of two) if (y) call(y); else one",
+    "do call(one); while (two);",
+    "try { call() } catch (z) { call(z) }",
+    "class A { #p = 1; m() { return this.#p } static s = A }",
+    "class B extends Map { #q; n(o) { return call(o.#q, B) } }",
+    "import aa, {bb as cc} from 'm'; call(aa, cc);",
+    "let dd = 1; export {dd as ee};",
+    "export const ff = () => later;",
     "outer: for (;;) { break outer }",
-    "switch (x) { case a: let b; default: b }",
-    "[a, b] = [b, a];",
-    "({a, b: a} = {a})",
-    "async function g() { await h() }",
-    "function* g() { yield 1 }",
-    "`${a}${b}`",
-    "x ? y : z",
-    "return a",
-    "Math.max(a, b)",
+    "switch (one) { case two: let gg; default: call(gg) }",
+    "let hh, ii; [hh, ii] = [ii, hh]; ({hh, jj: ii} = {hh});",
+    "async function kk() { await call() }",
+    "function* ll() { yield one }",
+    "call(`${one}${two.map(mm => mm)}`);",
+    "let nn = one ? oo => oo : pp => pp;",
+    "{ let qq = two; { call(qq) } }",
+    "return one",
+    "Math.max(one, two)",
+    "function rr() { return ss() }",
+    "call(function tt() { return [tt, arguments] });",
 ]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_masks_lead_to_has_no_undeclared_name(seed: int) -> None:
     vocab, tokenizer = small()
-    names = dv.JavaScriptNames(later=seed % 2 == 0, builtins="es")
+    names = dv.JavaScriptNames(later=seed % 2 == 0, builtins="es", known=["call", "one", "two"])
     constraint = dv.compile(dv.Grammar.builtin("javascript", names=names), vocab)
     rng = random.Random(seed)
-    texts = [walk(constraint, tokenizer, PIECES, rng, rng.randint(20, 120)) for _ in range(25)]
-    found = zip(texts, name_errors(texts), REFERENCES["javascript"]()([text.encode() for text in texts]))
-    assert [(text, errors) for text, errors, parses in found if errors] == []
+    texts = [walk(constraint, tokenizer, [f"\n{piece}" for piece in PIECES], rng, rng.randint(20, 160), cut=0.2) for _ in range(25)]
+    assert wrong_names(texts) == []
+
+
+def wrong_names(texts: list[str]) -> list[tuple[str, list[str]]]:
+    """Texts and what is wrong with their names. What the grammar has and V8 does not, as a line break before `=>`, is
+    not looked at (`docs/library.md`)."""
+    before = "var call = (...all) => all[0], one = 1, two = [one];\n"
+    found = zip(texts, name_errors([before + text for text in texts]), syntax_errors(texts))
+    scopes = re.compile(
+        "already been declared|[Ll]abel|Illegal (break|continue|return)|Private field|Duplicate parameter|'arguments'"
+        "|not defined in module"
+    )
+    wrong = [(text, errors, syntax) for text, errors, syntax in found if (errors if not syntax else scopes.search(syntax))]
+    return [(text, [*errors, syntax]) for text, errors, syntax in wrong]
 
 
 @pytest.mark.parametrize("seed", range(3))

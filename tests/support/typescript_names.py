@@ -1,4 +1,4 @@
-"""What the TypeScript compiler, which comes with Bokeh, says of the names in a text."""
+"""What the TypeScript compiler, which comes with Bokeh, and V8 say of the names in a text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["name_errors"]
+__all__ = ["name_errors", "syntax_errors"]
 
 # Of names that are not there, that are there twice, or that are used before they are declared; of jumps and labels, and
 # of what is assigned to a constant. "Only a type" and "only a value" are among them.
@@ -28,7 +28,7 @@ _CODES = [
 # instead of the call that ends the bundle. All texts are modules of one program, so the libraries are read once.
 _CHECK = r"""
 const fs = require("fs"), path = require("path");
-const {texts, suffix, libraries, codes} = JSON.parse(fs.readFileSync(0, "utf8"));
+const {texts, libraries, codes} = JSON.parse(fs.readFileSync(0, "utf8"));
 const bundle = fs.readFileSync(process.argv[1], "utf8").split("/*! Bundled license")[0].trimEnd();
 const before = bundle.slice(0, bundle.indexOf("createSourceFile:()=>"));
 const name = [...before.matchAll(/var ([\w$]+)=[\w$]+\(\(/g)].pop()[1];
@@ -36,11 +36,11 @@ const body = bundle.replace(/[\w$]+\(\);$/, () => `return ${name}()`);
 const own = Object.create(process, {argv: {value: ["node", ""]}});
 const ts = new Function("require", "module", "exports", "process", body)(require, {}, {}, own);
 const lib = process.argv[2];
-const files = new Map(texts.map((text, i) => [`/t${i}${suffix}`, text]));
+const files = new Map(texts.map((text, i) => [`/t${i}.ts`, text]));
 const read = (file) => files.has(file) ? files.get(file)
     : file.startsWith(lib) && fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined;
 const options = {
-    target: 99, module: 99, moduleDetection: 3, noEmit: true, allowJs: true, checkJs: true, noResolve: true,
+    target: 99, module: 99, moduleDetection: 3, noEmit: true, noResolve: true,
     lib: libraries, types: [], strict: false, noImplicitAny: false, allowUnreachableCode: true, allowUnusedLabels: true,
     experimentalDecorators: false,
 };
@@ -64,7 +64,7 @@ console.log(JSON.stringify([...files.keys()].map((file) => {
 """
 
 
-def name_errors(texts: list[str], *, typescript: bool = False, libraries: tuple[str, ...] = ("esnext",)) -> list[list[str]]:
+def name_errors(texts: list[str], libraries: tuple[str, ...] = ("esnext",)) -> list[list[str]]:
     """What is wrong with the names of each text; skips the test where Node.js or Bokeh is not installed."""
     node, bokeh = shutil.which("node"), importlib.util.find_spec("bokeh")
     if node is None or bokeh is None or bokeh.origin is None:
@@ -72,8 +72,28 @@ def name_errors(texts: list[str], *, typescript: bool = False, libraries: tuple[
     if not importlib.metadata.version("bokeh").startswith("3.9."):
         pytest.skip("bokeh is not the version that has TypeScript 5.9")
     static = Path(bokeh.origin).parent / "server" / "static"
-    given = {"texts": texts, "suffix": ".ts" if typescript else ".js", "codes": _CODES}
+    given = {"texts": texts, "codes": _CODES}
     data = json.dumps(given | {"libraries": [f"lib.{name}.d.ts" for name in libraries]})
     command = [node, "-e", _CHECK, str(static / "js" / "compiler.js"), str(static / "lib")]
     out = subprocess.run(command, input=data, capture_output=True, text=True, check=True, timeout=900)
     return [list(map(str, each)) for each in json.loads(out.stdout)]
+
+
+_SYNTAX = """
+const vm = require("vm");
+const message = (make) => { try { make(); return ""; } catch (e) { return e.message; } };
+console.log(JSON.stringify(JSON.parse(require("fs").readFileSync(0, "utf8")).map((text) => {
+    const asModule = message(() => new vm.SourceTextModule(text, {identifier: "text"}));
+    return asModule && message(() => new vm.Script(text)) && asModule;
+})));
+"""
+
+
+def syntax_errors(texts: list[str]) -> list[str]:
+    """What V8 says where a text is neither a script nor a module; skips the test where Node.js is not installed."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    command = [node, "--experimental-vm-modules", "-e", _SYNTAX]
+    out = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True, timeout=900)
+    return list(map(str, json.loads(out.stdout)))

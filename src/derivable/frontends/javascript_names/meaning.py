@@ -24,17 +24,29 @@ _NAMES = (
     *("label", "function_label", "break_label", "continue_label", "private_key", "PRIVATE_NAME"),
     *("default_import", "namespace_import", "imported", "import_alias", "foreign_name", "exported"),
 )
-_WHERE = ("RETURN", "AWAIT", "YIELD", "BREAK", "CONTINUE", "break_to", "continue_to", "new_target", "RBRACE")
-_REST = (
-    *("open_block", "open_class", "open_switch", "open_parameters", "open_pattern", "open_list_pattern", "EQUAL", "LBRACE", "LPAR", "LSQB"),
-    *("TEMPLATE_HEAD", "TEMPLATE_MIDDLE", "TEMPLATE_TAIL", "RAW_HEAD", "RAW_MIDDLE", "RAW_TAIL", "RPAR", "RSQB"),
-    *("SEMICOLON", "COMMA", "LINE", "MEMBER_LINE", "STOP_LINE", "HEAD_LINE"),
-    *("question", "else_colon", "case_colon", "arrow", "field_equals", "static_equals"),
-    *("async_word", "generator", "FUNCTION", "CLASS", "getter", "setter"),
-    *("VAR", "LET", "CONST", "IF", "ELSE", "FOR", "WHILE", "DO", "TRY", "CATCH", "FINALLY"),
-    *("import_word", "export_word", "foreign_text", "module_text"),
-)
-SLOTS = (*_NAMES, *_WHERE, *_REST)
+_WHERE = {
+    **dict.fromkeys(("RETURN", "AWAIT", "YIELD", "BREAK", "CONTINUE"), ""),
+    **{"break_to": "break", "continue_to": "continue", "new_target": "target", "RBRACE": "}"},
+}
+"""What may stand in some places only, and how it is written, if that is not its name."""
+
+_REST = {
+    **dict.fromkeys(("open_block", "open_class", "open_switch", "open_pattern", "LBRACE"), "{"),
+    **{"open_parameters": "(", "open_list_pattern": "[", "LPAR": "(", "LSQB": "[", "RPAR": ")", "RSQB": "]"},
+    **dict.fromkeys(("TEMPLATE_HEAD", "RAW_HEAD"), "`${"),
+    **dict.fromkeys(("TEMPLATE_MIDDLE", "RAW_MIDDLE"), "}${"),
+    **dict.fromkeys(("TEMPLATE_TAIL", "RAW_TAIL"), "}`"),
+    **{"SEMICOLON": ";", "COMMA": ",", "EQUAL": "=", "field_equals": "=", "static_equals": "=", "generator": "*"},
+    **dict.fromkeys(("LINE", "MEMBER_LINE", "STOP_LINE", "HEAD_LINE"), "\n"),
+    **{"question": "?", "else_colon": ":", "case_colon": ":", "arrow": "=>"},
+    **{"async_word": "async", "getter": "get", "setter": "set", "import_word": "import", "export_word": "export"},
+    **dict.fromkeys(("FUNCTION", "CLASS", "VAR", "LET", "CONST", "IF", "ELSE", "FOR", "WHILE", "DO", "TRY"), ""),
+    **dict.fromkeys(("CATCH", "FINALLY"), ""),
+}
+"""What begins or ends something, and a text that it may have."""
+
+_TEXTS = {"foreign_text": "'m'", "module_text": "'m'"}
+SLOTS = (*_NAMES, *_WHERE, *_REST, *_TEXTS)
 """Rules and terminals of the grammar, without what Lark puts before those that it imports."""
 
 IMPORTED = "javascript__"
@@ -69,10 +81,10 @@ class ScopesMeaning(Meaning):
         self._others = lru_cache(maxsize=256)(self._any_but)
         # A short name may always be declared; and what is always there may be read.
         shortest = min(known, key=lambda name: (len(name), name), default="tmp")
-        short = {"used": shortest, "private_key": "#tmp", "PRIVATE_NAME": "#tmp"}
-        self.longest: Mapping[str, list[str]] = {
-            slot: [short.get(role, "tmp")] for slot, role in self._roles.items() if role in self.named()
-        }
+        path = min(imports.having(frozenset()), key=len, default="m") if imports else "m"
+        texts = {role: text or role.lower() for role, text in {**_WHERE, **_REST, **_TEXTS, **self.texts()}.items()}
+        texts |= {"used": shortest, "private_key": "#tmp", "PRIVATE_NAME": "#tmp", "module_text": f"'{path}'"}
+        self.longest: Mapping[str, list[str]] = {slot: [texts.get(role, "tmp")] for slot, role in self._roles.items()}
         grows = {"used": "\nvar ", "target": "\nvar ", "exported": "\nvar ", "PRIVATE_NAME": " ;"}
         self.growth = {slot: grows[role] for slot, role in self._roles.items() if role in grows}
         self._reads: dict[str, Callable[[State, str], State]] = self.readers()
@@ -86,9 +98,9 @@ class ScopesMeaning(Meaning):
         return SLOTS
 
     @classmethod
-    def named(cls) -> Collection[str]:
-        """Slots in which a name stands."""
-        return _NAMES
+    def texts(cls) -> Mapping[str, str]:
+        """Texts that slots may have which are not in `SLOTS`."""
+        return {}
 
     @classmethod
     def readers(cls) -> dict[str, Callable[[State, str], State]]:
@@ -102,7 +114,7 @@ class ScopesMeaning(Meaning):
 
     def names(self, state: State, slot: str) -> Names | None:
         role = self._roles[slot]
-        if role in _REST and role != "module_text" and role != "foreign_text":
+        if role in _REST:
             return _ANY
         state = settled(state)
         match role:
