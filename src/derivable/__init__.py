@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from .decoding.stream import Stream
     from .decoding.template import Template
     from .decoding.trace import Trace
-    from .frontends.languages import Language
     from .frontends.javascript_names import JavaScriptNames
+    from .frontends.languages import Language
     from .frontends.python_names import PythonNames, PythonStyle
     from .mask_table import MaskTable, apply_mask_ids, fill_mask_ids
     from .speculator import Speculator

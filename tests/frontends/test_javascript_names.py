@@ -239,7 +239,11 @@ def test_the_compiler_agrees() -> None:
 def test_names_are_declared_before_they_are_read_where_it_is_asked() -> None:
     for text in ("function f() { return g() } function g() { return 1 }", "class A { m() { return this.#x } #x }"):
         assert accepts(compiled(), text) and not accepts(compiled(later=False), text)
-    for text in ("function g() { return 1 } function f() { return g() }", "const f = () => f()", "class A { m() { A } }"):
+    for text in (
+        "function g() { return 1 } function f() { return g() }",
+        "const f = () => f()",
+        "class A { m() { A } }",
+    ):
         assert accepts(compiled(later=False), text)
 
 
@@ -332,7 +336,10 @@ def test_what_masks_lead_to_has_no_undeclared_name(seed: int) -> None:
     names = dv.JavaScriptNames(later=seed % 2 == 0, builtins="es", known=["call", "one", "two"])
     constraint = dv.compile(dv.Grammar.builtin("javascript", names=names), vocab)
     rng = random.Random(seed)
-    texts = [walk(constraint, tokenizer, [f"\n{piece}" for piece in PIECES], rng, rng.randint(20, 160), cut=0.2) for _ in range(25)]
+    texts = [
+        walk(constraint, tokenizer, [f"\n{piece}" for piece in PIECES], rng, rng.randint(20, 160), cut=0.2)
+        for _ in range(25)
+    ]
     assert wrong_names(texts) == []
 
 
@@ -345,7 +352,9 @@ def wrong_names(texts: list[str]) -> list[tuple[str, list[str]]]:
         "already been declared|[Ll]abel|Illegal (break|continue|return)|Private field|Duplicate parameter|'arguments'"
         "|not defined in module"
     )
-    wrong = [(text, errors, syntax) for text, errors, syntax in found if (errors if not syntax else scopes.search(syntax))]
+    wrong = [
+        (text, errors, syntax) for text, errors, syntax in found if (errors if not syntax else scopes.search(syntax))
+    ]
     return [(text, [*errors, syntax]) for text, errors, syntax in wrong]
 
 

@@ -26,20 +26,40 @@ _NAMES = (
 )
 _WHERE = {
     **dict.fromkeys(("RETURN", "AWAIT", "YIELD", "BREAK", "CONTINUE"), ""),
-    **{"break_to": "break", "continue_to": "continue", "new_target": "target", "RBRACE": "}"},
+    "break_to": "break",
+    "continue_to": "continue",
+    "new_target": "target",
+    "RBRACE": "}",
 }
 """What may stand in some places only, and how it is written, if that is not its name."""
 
 _REST = {
     **dict.fromkeys(("open_block", "open_class", "open_switch", "open_pattern", "LBRACE"), "{"),
-    **{"open_parameters": "(", "open_list_pattern": "[", "LPAR": "(", "LSQB": "[", "RPAR": ")", "RSQB": "]"},
+    "open_parameters": "(",
+    "open_list_pattern": "[",
+    "LPAR": "(",
+    "LSQB": "[",
+    "RPAR": ")",
+    "RSQB": "]",
     **dict.fromkeys(("TEMPLATE_HEAD", "RAW_HEAD"), "`${"),
     **dict.fromkeys(("TEMPLATE_MIDDLE", "RAW_MIDDLE"), "}${"),
     **dict.fromkeys(("TEMPLATE_TAIL", "RAW_TAIL"), "}`"),
-    **{"SEMICOLON": ";", "COMMA": ",", "EQUAL": "=", "field_equals": "=", "static_equals": "=", "generator": "*"},
+    "SEMICOLON": ";",
+    "COMMA": ",",
+    "EQUAL": "=",
+    "field_equals": "=",
+    "static_equals": "=",
+    "generator": "*",
     **dict.fromkeys(("LINE", "MEMBER_LINE", "STOP_LINE", "HEAD_LINE"), "\n"),
-    **{"question": "?", "else_colon": ":", "case_colon": ":", "arrow": "=>"},
-    **{"async_word": "async", "getter": "get", "setter": "set", "import_word": "import", "export_word": "export"},
+    "question": "?",
+    "else_colon": ":",
+    "case_colon": ":",
+    "arrow": "=>",
+    "async_word": "async",
+    "getter": "get",
+    "setter": "set",
+    "import_word": "import",
+    "export_word": "export",
     **dict.fromkeys(("FUNCTION", "CLASS", "VAR", "LET", "CONST", "IF", "ELSE", "FOR", "WHILE", "DO", "TRY"), ""),
     **dict.fromkeys(("CATCH", "FINALLY"), ""),
 }
@@ -241,4 +261,3 @@ def _mentioned(state: State) -> frozenset[str]:
         if frame.name:
             found.add(frame.name)
     return frozenset(found)
-

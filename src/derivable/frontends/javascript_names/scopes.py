@@ -9,7 +9,6 @@ from .frames import (
     ENDED,
     ENDED_DO,
     STATEMENTS,
-    Frame,
     State,
     changed,
     enclosing,
@@ -261,4 +260,3 @@ def unpaid(state: State) -> frozenset[str]:
     while len(state) > 1:
         state = pop(state)
     return state[0].owed
-
