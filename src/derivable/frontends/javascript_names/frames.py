@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 __all__ = [
+    "SIGNS",
     "CLOSING",
     "ENDED",
     "ENDED_DO",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _NONE: frozenset[str] = frozenset()
-_SCOPES = ("module", "function", "arrow", "block", "for", "switch", "head", "catch", "types")
+_SCOPES = ("module", "function", "arrow", "block", "for", "switch", "head", "catch", "enum")
 STATEMENTS = ("for", "loop", "do", "if", "try", "label")
 """Frames that end with a statement, and so at its `;`, its line break or the `}` of its block."""
 
@@ -46,9 +47,11 @@ class Frame(NamedTuple):
 
     Attributes:
         kind: scopes: `module`, `function`, `arrow` (what is behind `=>` or the `=` of a field), `block`, `switch`,
-            `for`, `types` (type parameters). Statements: `for`, `loop`, `do`, `if`, `try`, `label`. What is begun:
-            `head` (of a function), `catch`, `title` (of a class), `let`, `const`, `var` (a declaration), `import`.
-            `class`, its body. `brackets`; `pattern`; `choice` (`a ? b`, until the colon).
+            `for`, `enum`. Statements: `for`, `loop`, `do`, `if`, `try`, `label`. What is begun:
+            `head` (of a function), `catch`, `title` (of a class), `let`, `const`, `var` (a declaration), `import`, `alias` (of a type, or an interface).
+            `class`, its body. `brackets`; `pattern`; `choice` (`a ? b`, until the colon). Of types:
+            `signature` (behind the `=>` of a function's), `extends` and `branch` (of a conditional one, before its `?`
+            and behind).
         names: declared here; of a head, parameters.
         consts: those of them that are not assigned to.
         lexical: those of them that no `var` may have, and what is declared twice.
@@ -57,13 +60,14 @@ class Frame(NamedTuple):
         reached: those of them that what follows in the pattern may read.
         seen: read here, before they were declared here. `let` may not declare them any more.
         owed: read here, and still to be declared, here or further out.
-        types: names of types that are declared here.
+        types: names of types that are declared here, and what is known of names, by the sign behind them (`types`).
         owed_types: those that were used, and are still to be declared, here or further out.
         name: of a label, a class, or a function's own.
         private: private names of a class; with `:get` or `:set` if only that was written.
         owed_private: those that were used, and are still to be declared.
         progress: of a statement; of a head: 0 before its parameters, 1 within, 2 behind.
-        flags: `async`, `generator`, `arrow`, `field`, `static`, `get`, `set`, `else`, `declares`, `wide`.
+        flags: `async`, `generator`, `arrow`, `field`, `static`, `get`, `set`, `else`, `declares`, `wide`, `type`,
+            `interface`.
     """
 
     kind: str
@@ -85,6 +89,10 @@ class Frame(NamedTuple):
 
 
 State = tuple[Frame, ...]
+SIGNS = ".{(?"
+"""What may stand behind a name among types: it is a namespace; an interface or a class, which interfaces add to; a
+function that has no body yet; or what is owed may be anything."""
+
 MODULE = Frame("module")
 
 

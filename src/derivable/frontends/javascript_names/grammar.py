@@ -11,6 +11,7 @@ from ...rules import Rules
 from ..builtin import LIBRARY, extended_grammar
 from .meaning import ScopesMeaning
 from .modules import JavaScriptNames
+from .types import TypesMeaning
 
 __all__ = ["javascript_for"]
 
@@ -28,12 +29,14 @@ def javascript_for(name: str, names: JavaScriptNames, version: str | None, exten
         )
     made = _rules(name, version, extend, limits)
     slots = made.rules.keys() | made.terminals.keys()
-    return replace(made, meaning=ScopesMeaning(names.names, names.modules(), names.later, slots, names.types))
+    kind = ScopesMeaning if name == "javascript" else TypesMeaning
+    return replace(made, meaning=kind(names.names, names.modules(), names.later, slots, names.types))
 
 
 @cache
 def _roles(name: str) -> str:
-    return (LIBRARY / f"{name}_names.lark").read_text(encoding="utf-8")
+    parts = ("javascript", "typescript")[: 1 if name == "javascript" else 2]
+    return "".join((LIBRARY / f"{part}_names.lark").read_text(encoding="utf-8") for part in parts)
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...meaning import Meaning, Names
 from . import reading
-from .frames import MODULE, State, enclosing, frames_of, innermost, is_deferred, plain
+from .frames import MODULE, SIGNS, Frame, State, enclosing, frames_of, innermost, is_deferred, plain
 from .modules import Modules
 from .scopes import constants, settled, unbindable, unpaid, visible, waiting
 
@@ -105,7 +105,7 @@ class ScopesMeaning(Meaning):
         texts = {role: text or role.lower() for role, text in {**_WHERE, **_REST, **_TEXTS, **self.texts()}.items()}
         texts |= {"used": shortest, "private_key": "#tmp", "PRIVATE_NAME": "#tmp", "module_text": f"'{path}'"}
         self.longest: Mapping[str, list[str]] = {slot: [texts.get(role, "tmp")] for slot, role in self._roles.items()}
-        grows = {"used": "\nvar ", "target": "\nvar ", "exported": "\nvar ", "PRIVATE_NAME": " ;"}
+        grows = self._grows()
         self.growth = {slot: grows[role] for slot, role in self._roles.items() if role in grows}
         self._reads: dict[str, Callable[[State, str], State]] = self.readers()
 
@@ -127,6 +127,10 @@ class ScopesMeaning(Meaning):
         """What is behind a slot, by slot."""
         return reading.READERS
 
+    def _grows(self) -> dict[str, str]:
+        """What a name in a slot may add to what is missing."""
+        return {"used": "\nvar ", "target": "\nvar ", "exported": "\nvar =0", "PRIVATE_NAME": " ;"}
+
     def start(self) -> State:
         return (MODULE,)
 
@@ -136,7 +140,9 @@ class ScopesMeaning(Meaning):
         role = self._roles[slot]
         if role in _REST:
             return _ANY
-        state = settled(state)
+        return self._names(settled(state), role)
+
+    def _names(self, state: State, role: str) -> Names | None:
         match role:
             case "used":
                 return self._read_by(state, frozenset())
@@ -153,7 +159,7 @@ class ScopesMeaning(Meaning):
             case "PRIVATE_NAME":
                 return self._private(state)
             case "exported":
-                return self._any(state, frozenset()) if self._later else self._listed(state[0].names)
+                return self._any(state, frozenset()) if self._later else self._listed(_declared_in(state[0]))
             case "foreign_name" | "foreign_text" | "module_text":
                 return self._of_modules(state, role)
         if role in _DECLARING:
@@ -179,14 +185,14 @@ class ScopesMeaning(Meaning):
         top = state[at]
         if top.kind in ("head", "catch"):
             return NEVER_DECLARED | top.names | top.pending | top.seen
-        return NEVER_DECLARED | top.pending | unbindable(state[:at], top.kind)
+        return NEVER_DECLARED | top.pending | self._unbindable(state[:at], top.kind)
 
     def _declared(self, state: State, role: str) -> Names:
         kind = _DECLARING[role]
         if kind == "own":
             return self._any(state, NEVER_DECLARED)
         around = state[:-1] if state[-1].kind in ("head", "title") else state
-        banned = NEVER_DECLARED | unbindable(around, kind)
+        banned = NEVER_DECLARED | self._unbindable(around, kind)
         if kind == "import":
             banned |= state[innermost(state, "import")].pending
         if role not in ("default_import", "imported") or self._imports is None:
@@ -196,6 +202,9 @@ class ScopesMeaning(Meaning):
             return self._any(state, banned) if self._imports.having(wanted | {"default"}) else _NO_NAMES
         members = self._imports.members(wanted)
         return self._any(state, banned) if members is None else self._listed(members - banned)
+
+    def _unbindable(self, state: State, kind: str) -> frozenset[str]:
+        return unbindable(state, kind)
 
     def _of_modules(self, state: State, role: str) -> Names:
         if self._imports is None:
@@ -236,11 +245,12 @@ class ScopesMeaning(Meaning):
         return state if reader is None else reader(state, text)
 
     def may_end(self, state: State) -> bool:
-        return not unpaid(state)
+        return not any(unpaid(state))
 
     def missing(self, state: State) -> list[str]:
         private = [f" {name};" for i in enclosing(state, "class") for name in sorted(_unpaid_private(state, i))]
-        return private + [f"\nvar {name}" for name in sorted(unpaid(state))]
+        values, types = unpaid(state)
+        return private + [f"\nvar {name}" for name in sorted(values)] + [_declaring(name) for name in sorted(types)]
 
     def to_plain(self, state: State) -> Hashable:
         return plain(state)
@@ -249,15 +259,27 @@ class ScopesMeaning(Meaning):
         return frames_of(value)
 
 
+def _declaring(name: str) -> str:
+    """A declaration of what is owed as a type, a namespace or anything."""
+    plain = name.rstrip(".?")
+    return f"\nnamespace {plain}{{}}" if name.endswith(".") else f"\n{'var' if name != plain else 'type'} {plain}=0"
+
+
 def _unpaid_private(state: State, at: int) -> frozenset[str]:
     return state[at].owed_private - {name.partition(":")[0] for name in state[at].private}
+
+
+def _declared_in(frame: Frame) -> frozenset[str]:
+    return frame.names | {name.rstrip(SIGNS) for name in frame.types}
 
 
 def _mentioned(state: State) -> frozenset[str]:
     """Names that something is known of, although they are not there."""
     found: set[str] = set()
     for frame in state:
-        found |= frame.owed | frame.seen | frame.hoisted | frame.pending | frame.types | frame.owed_types | frame.names
+        found |= frame.owed | frame.seen | frame.hoisted | frame.pending | frame.names
+        if frame.types or frame.owed_types:
+            found |= {name.rstrip(SIGNS) for name in frame.types | frame.owed_types}
         if frame.name:
             found.add(frame.name)
     return frozenset(found)

@@ -17,14 +17,14 @@ from .frames import (
     enclosing,
     innermost,
 )
-from .scopes import bind, commit, declare_var, mark_ended, note, owe, pop, pop_expression, settled
+from .scopes import bind, commit, declare_var, is_signature, mark_ended, note, owe, pop, pop_expression, settled
 
-__all__ = ["READERS", "labels", "may_stand", "read_name"]
+__all__ = ["READERS", "labels", "may_stand", "owe_types", "read_name"]
 
 _NONE: frozenset[str] = frozenset()
 _DECLARATIONS = ("let", "const", "var")
-_TAKES_BRACKETS = ("arrow", "choice", "brackets", "pattern", "head", "catch", *_DECLARATIONS)
-_CURLY = ("brackets", "pattern", "block", "function", "class", "switch")
+_TAKES_BRACKETS = ("signature", "extends", "branch", "arrow", "choice", "brackets", "pattern", "head", "catch", *_DECLARATIONS)
+_CURLY = ("brackets", "pattern", "block", "function", "class", "switch", "enum")
 
 
 def _top(state: State, **fields: object) -> State:
@@ -176,11 +176,19 @@ def _without_debts(state: State) -> State:
 
 
 def _arrow(state: State, text: str) -> State:
-    *below, head = _without_debts(commit(state))
+    *below, head = _without_debts(commit(_to_head(state)))
     return (*below, Frame("arrow", names=head.names, types=head.types, flags=head.flags | {"arrow"}))
 
 
+def _to_head(state: State) -> State:
+    """Behind the type that a function returns, if there is one."""
+    while state[-1].kind in ("signature", "branch") or (is_signature(state[-1]) and is_signature(state[-2])):
+        state = pop(state)
+    return state
+
+
 def _open_block(state: State, text: str) -> State:
+    state = _to_head(state)
     top = state[-1]
     if top.kind == "arrow":
         return _top(state, kind="function")
@@ -239,6 +247,8 @@ def _close_curly(state: State, text: str) -> State:
         state = pop(state)
     frame = state[-1]
     state = pop(state)
+    if state[-1].kind == "alias" and "interface" in state[-1].flags:
+        return pop(state)
     if frame.kind in ("block", "switch"):
         return mark_ended(state)
     if frame.kind == "class" and "declares" in frame.flags:
@@ -281,7 +291,7 @@ def _stop(state: State, text: str) -> State:
     if state[-1].kind in STATEMENTS and state[-1].progress == ENDED_DO:
         return mark_ended(state)
     state = pop_expression(settled(state))
-    while state[-1].kind in (*_DECLARATIONS, "import", "title", "head"):
+    while state[-1].kind in (*_DECLARATIONS, "import", "title", "head", "alias"):
         state = pop(state)
     return mark_ended(state)
 
@@ -344,7 +354,13 @@ def _module_text(state: State, text: str) -> State:
 
 
 def _exported(state: State, text: str) -> State:
-    return state if text in state[0].names else changed(state, 0, owed=state[0].owed | {text})
+    scope = state[0]
+    return state if {text, f"{text}."} & (scope.names | scope.types) else owe_types(state, 0, f"{text}?")
+
+
+def owe_types(state: State, at: int, text: str) -> State:
+    """A name is owed in a frame: of a type; with `.` of a namespace, with `?` of either or of a value."""
+    return changed(state, at, owed_types=state[at].owed_types | {text})
 
 
 _BRACKETS = dict.fromkeys(("LPAR", "LSQB", "TEMPLATE_HEAD", "RAW_HEAD"), _open)

@@ -18,29 +18,27 @@ from .frames import (
 )
 
 __all__ = [
+    "is_signature",
     "bind",
-    "bind_type",
     "commit",
     "constants",
     "declare_var",
     "mark_ended",
     "note",
     "owe",
-    "owe_type",
     "pop",
     "pop_expression",
     "settled",
     "unbindable",
     "unpaid",
     "visible",
-    "visible_types",
     "waiting",
 ]
 
 _NONE: frozenset[str] = frozenset()
 DECLARATIONS = ("let", "const")
-_HOLDS_NAMES = ("module", "function", "arrow", "block", "for", "switch", "head", "catch")
-_CARRIES = ("module", "function", "arrow", "block", "for", "switch", "head", "catch", "types")
+_HOLDS_NAMES = ("module", "function", "arrow", "block", "for", "switch", "head", "catch", "enum", "signature")
+_CARRIES = ("module", "function", "arrow", "block", "for", "switch", "head", "catch", "enum")
 
 # Names that are there
 
@@ -160,6 +158,7 @@ def bind(state: State, names: frozenset[str], kind: str) -> State:
         consts=scope.consts | names if is_const else scope.consts,
         lexical=scope.lexical | names,
         owed=scope.owed - names,
+        owed_types=scope.owed_types - {f"{name}?" for name in names},
         seen=scope.seen - names,
     )
 
@@ -171,8 +170,9 @@ def declare_var(state: State, names: frozenset[str]) -> State:
         if frame.kind not in _HOLDS_NAMES:
             continue
         if is_boundary(frame) or frame.kind == "module":
-            rest = frame.names | names, frame.owed - names, frame.seen - names
-            return changed(state, i, names=rest[0], owed=rest[1], seen=rest[2])
+            types = frame.owed_types - {f"{name}?" for name in names}
+            rest = {"owed": frame.owed - names, "owed_types": types, "seen": frame.seen - names}
+            return changed(state, i, names=frame.names | names, **rest)
         state = changed(state, i, hoisted=frame.hoisted | names, owed=frame.owed - names)
     return state
 
@@ -193,27 +193,6 @@ def commit(state: State) -> State:
             owed=top.owed - top.pending,
         )
     return (*bind(state[:-1], top.pending, top.kind), state[-1])
-
-
-# Types
-
-
-def visible_types(state: State, known: frozenset[str]) -> frozenset[str]:
-    """Names of types that are declared, or always there."""
-    return known.union(*(frame.types for frame in state))
-
-
-def bind_type(state: State, names: frozenset[str]) -> State:
-    """Types are declared in the innermost scope."""
-    at = scope_at(state)
-    scope = state[at]
-    return changed(state, at, types=scope.types | names, owed_types=scope.owed_types - names)
-
-
-def owe_type(state: State, name: str) -> State:
-    """Behind the use of a type that is still to be declared."""
-    at = scope_at(state)
-    return changed(state, at, owed_types=state[at].owed_types | {name})
 
 
 # Frames that end
@@ -238,9 +217,14 @@ def pop(state: State) -> State:
 
 def pop_expression(state: State) -> State:
     """An expression has ended, and so have functions of `=>` that end with it."""
-    while state[-1].kind in ("arrow", "choice"):
+    while state[-1].kind in ("arrow", "choice", "signature") or is_signature(state[-1]):
         state = pop(state)
     return state
+
+
+def is_signature(frame: Frame) -> bool:
+    """A list of parameters that has ended. No body follows if a comma, a bracket or a line break does."""
+    return frame.kind == "head" and frame.progress == 2
 
 
 def mark_ended(state: State, progress: int = ENDED) -> State:
@@ -255,8 +239,8 @@ def settled(state: State) -> State:
     return state
 
 
-def unpaid(state: State) -> frozenset[str]:
-    """What would still be owed if the text ended here."""
+def unpaid(state: State) -> tuple[frozenset[str], frozenset[str]]:
+    """Values and types that would still be owed if the text ended here."""
     while len(state) > 1:
         state = pop(state)
-    return state[0].owed
+    return state[0].owed, state[0].owed_types
