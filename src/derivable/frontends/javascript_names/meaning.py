@@ -20,7 +20,7 @@ NEVER_DECLARED = frozenset(["arguments", "eval", "undefined", "NaN", "Infinity"]
 _READ_ONLY = frozenset(["undefined", "NaN", "Infinity", "arguments", "eval"])
 
 _NAMES = (
-    *("used", "target", "bound", "arrow_parameter", "function_name", "class_name", "own_name"),
+    *("used", "constant", "bound", "arrow_parameter", "function_name", "class_name", "own_name"),
     *("label", "function_label", "break_label", "continue_label", "private_key", "PRIVATE_NAME"),
     *("default_import", "namespace_import", "imported", "import_alias", "foreign_name", "exported"),
 )
@@ -103,7 +103,7 @@ class ScopesMeaning(Meaning):
         shortest = min(known, key=lambda name: (len(name), name), default="tmp")
         path = min(imports.having(frozenset()), key=len, default="m") if imports else "m"
         texts = {role: text or role.lower() for role, text in {**_WHERE, **_REST, **_TEXTS, **self.texts()}.items()}
-        texts |= {"used": shortest, "private_key": "#tmp", "PRIVATE_NAME": "#tmp", "module_text": f"'{path}'"}
+        texts |= {"used": shortest, "constant": shortest, "private_key": "#tmp", "PRIVATE_NAME": "#tmp", "module_text": f"'{path}'"}
         self.longest: Mapping[str, list[str]] = {slot: [texts.get(role, "tmp")] for slot, role in self._roles.items()}
         grows = self._grows()
         self.growth = {slot: grows[role] for slot, role in self._roles.items() if role in grows}
@@ -129,7 +129,7 @@ class ScopesMeaning(Meaning):
 
     def _grows(self) -> dict[str, str]:
         """What a name in a slot may add to what is missing."""
-        return {"used": "\nvar ", "target": "\nvar ", "exported": "\nvar =0", "PRIVATE_NAME": " ;"}
+        return {"used": "\nvar ", "exported": "\nvar =0", "PRIVATE_NAME": " ;"}
 
     def start(self) -> State:
         return (MODULE,)
@@ -145,9 +145,9 @@ class ScopesMeaning(Meaning):
     def _names(self, state: State, role: str) -> Names | None:
         match role:
             case "used":
-                return self._read_by(state, frozenset())
-            case "target":
-                return self._read_by(state, constants(state) | _READ_ONLY)
+                return self._assignable(state)
+            case "constant":
+                return self._listed((constants(state) | _READ_ONLY) & visible(state, self._known))
             case "bound" | "arrow_parameter":
                 return self._any(state, self._not_bound(state, role))
             case "label" | "function_label":
@@ -173,7 +173,9 @@ class ScopesMeaning(Meaning):
         """Any name but some. Those that are there already, or are awaited, mean something."""
         return self._others(visible(state, self._known) | _mentioned(state), banned)
 
-    def _read_by(self, state: State, banned: frozenset[str]) -> Names:
+    def _assignable(self, state: State) -> Names:
+        """What may be read, and assigned to."""
+        banned = constants(state) | _READ_ONLY
         if self._later and is_deferred(state):
             return self._any(state, waiting(state) | banned)
         return self._listed(visible(state, self._known) - banned)
@@ -239,7 +241,7 @@ class ScopesMeaning(Meaning):
         role = self._roles[slot]
         if role not in _GOES_ON:
             state = settled(state)
-        if role in ("used", "target"):
+        if role in ("used", "constant"):
             return reading.read_name(state, text, visible(state, self._known))
         reader = self._reads.get(role)
         return state if reader is None else reader(state, text)
