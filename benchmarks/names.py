@@ -132,7 +132,9 @@ def row(what: list[str], times: list[float]) -> list[str]:
 
 
 def main(
-    what: Annotated[str, typer.Option(help="catalogue, sql, postgresql, python, javascript, typescript, xml or references.")] = "catalogue",
+    what: Annotated[
+        str, typer.Option(help="catalogue, sql, postgresql, python, javascript, typescript, xml or references.")
+    ] = "catalogue",
     tokenizer: Annotated[str, typer.Option(help="A folder of shared/data/tokenizers.")] = "llama-3",
     count: Annotated[int, typer.Option(help="Names in the catalogue.")] = 1_000,
     texts: Annotated[int, typer.Option(help="Texts that are followed.")] = 50,

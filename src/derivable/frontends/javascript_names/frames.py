@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 __all__ = [
-    "SIGNS",
     "CLOSING",
     "ENDED",
     "ENDED_DO",
     "HEADER",
     "MODULE",
     "OPEN",
+    "SIGNS",
     "STATEMENTS",
     "Frame",
     "State",

@@ -103,7 +103,13 @@ class ScopesMeaning(Meaning):
         shortest = min(known, key=lambda name: (len(name), name), default="tmp")
         path = min(imports.having(frozenset()), key=len, default="m") if imports else "m"
         texts = {role: text or role.lower() for role, text in {**_WHERE, **_REST, **_TEXTS, **self.texts()}.items()}
-        texts |= {"used": shortest, "constant": shortest, "private_key": "#tmp", "PRIVATE_NAME": "#tmp", "module_text": f"'{path}'"}
+        texts |= {
+            "used": shortest,
+            "constant": shortest,
+            "private_key": "#tmp",
+            "PRIVATE_NAME": "#tmp",
+            "module_text": f"'{path}'",
+        }
         self.longest: Mapping[str, list[str]] = {slot: [texts.get(role, "tmp")] for slot, role in self._roles.items()}
         grows = self._grows()
         self.growth = {slot: grows[role] for slot, role in self._roles.items() if role in grows}
@@ -196,7 +202,8 @@ class ScopesMeaning(Meaning):
         around = state[:-1] if state[-1].kind in ("head", "title") else state
         banned = NEVER_DECLARED | self._unbindable(around, kind)
         if kind == "import":
-            banned |= state[innermost(state, "import")].pending
+            frame = state[innermost(state, "import")]
+            banned |= frame.pending | frame.hoisted
         if role not in ("default_import", "imported") or self._imports is None:
             return self._any(state, banned)
         wanted = state[innermost(state, "import")].seen

@@ -23,7 +23,18 @@ __all__ = ["READERS", "labels", "may_stand", "owe_types", "read_name"]
 
 _NONE: frozenset[str] = frozenset()
 _DECLARATIONS = ("let", "const", "var")
-_TAKES_BRACKETS = ("signature", "extends", "branch", "arrow", "choice", "brackets", "pattern", "head", "catch", *_DECLARATIONS)
+_TAKES_BRACKETS = (
+    "signature",
+    "extends",
+    "branch",
+    "arrow",
+    "choice",
+    "brackets",
+    "pattern",
+    "head",
+    "catch",
+    *_DECLARATIONS,
+)
 _CURLY = ("brackets", "pattern", "block", "function", "class", "switch", "enum")
 
 

@@ -18,11 +18,11 @@ from .frames import (
 )
 
 __all__ = [
-    "is_signature",
     "bind",
     "commit",
     "constants",
     "declare_var",
+    "is_signature",
     "mark_ended",
     "note",
     "owe",

@@ -8,23 +8,34 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from ...meaning import Names
-from .frames import SIGNS, Frame, State, changed, enclosing, innermost, scope_at
+from .frames import SIGNS, Frame, State, changed, innermost, scope_at
 from .meaning import NEVER_DECLARED, SLOTS, ScopesMeaning
 from .reading import READERS, owe_types
 from .scopes import bind, is_signature, pop, pop_expression, unbindable, visible, waiting
 
 __all__ = ["TypesMeaning"]
 
-_PRIMITIVE = frozenset("any unknown never string number boolean bigint symbol object undefined".split())
+_PRIMITIVE = frozenset(
+    ["any", "unknown", "never", "string", "number", "boolean", "bigint", "symbol", "object", "undefined"]
+)
 _SPACES = frozenset(["Intl", "Reflect", "WebAssembly", "CSS", "globalThis"])
 _ANY = Names((), others=True, marked=())
 
 _TEXTS = {
     **dict.fromkeys(("open_enum", "open_namespace"), "{"),
     **dict.fromkeys(("open_types", "open_type_parameters"), "<"),
-    **{"close_types": ">", "close_two": ">>", "close_three": ">>>", "type_arrow": "=>"},
-    **{"type_question": "?", "type_colon": ":", "type_extends": "extends"},
-    **{"using_word": "using", "plain_const": "const", "infer_word": "infer", "type_word": "type", "type_name": "type"},
+    "close_types": ">",
+    "close_two": ">>",
+    "close_three": ">>>",
+    "type_arrow": "=>",
+    "type_question": "?",
+    "type_colon": ":",
+    "type_extends": "extends",
+    "using_word": "using",
+    "plain_const": "const",
+    "infer_word": "infer",
+    "type_word": "type",
+    "type_name": "type",
 }
 _NAMES = (
     *("head_name", "alias_name", "interface_name", "enum_name", "enum_member", "namespace_name"),
@@ -58,7 +69,7 @@ class TypesMeaning(ScopesMeaning):
                 there = self._visible_types(state, "" if role == "type_used" else ".")
                 return self._any(state, frozenset()) if self._later else self._listed(there)
             case "queried":
-                there = visible(state, self._known) | waiting(state)
+                there = visible(state, self._known) | waiting(state) | self._visible_types(state, ".")
                 return self._any(state, frozenset()) if self._later else self._listed(there)
             case "predicate":
                 at = innermost(state, "head", "signature")
@@ -101,7 +112,7 @@ class TypesMeaning(ScopesMeaning):
                 return state
             return owe_types(state, scope_at(state), text + sign)
         if role == "queried":
-            there = visible(state, self._known) | waiting(state)
+            there = visible(state, self._known) | waiting(state) | self._visible_types(state, ".")
             at = scope_at(state)
             return state if text in there else changed(state, at, owed=state[at].owed | {text})
         return super().read(state, slot, text)
@@ -257,9 +268,12 @@ def _inferred(state: State, text: str) -> State:
 # Modules
 
 
-def _typed(state: State, text: str) -> State:
-    at = innermost(state, "import")
-    return changed(state, at, flags=state[at].flags | {"type"})
+def _typed(flag: str) -> Callable[[State, str], State]:
+    def read(state: State, text: str) -> State:
+        at = innermost(state, "import")
+        return changed(state, at, flags=state[at].flags | {flag})
+
+    return read
 
 
 def _imported(role: str) -> Callable[[State, str], State]:
@@ -267,7 +281,12 @@ def _imported(role: str) -> Callable[[State, str], State]:
         at = innermost(state, "import")
         signs = ("",) if role != "namespace_import" else ()
         names = [text + sign for sign in (*signs, ".")]
-        return READERS[role](changed(state, at, types=state[at].types.union(names)), text)
+        state = READERS[role](changed(state, at, types=state[at].types.union(names)), text)
+        frame = state[at]
+        if not frame.flags & {"type", "name"}:
+            return state
+        hidden = {"hoisted": frame.hoisted | {text}, "pending": frame.pending - {text}}
+        return changed(state, at, flags=frame.flags - {"name"}, **hidden)
 
     return read
 
@@ -275,9 +294,9 @@ def _imported(role: str) -> Callable[[State, str], State]:
 def _module_text(state: State, text: str) -> State:
     frame = state[-1]
     state = _with_types(state[:-1], scope_at(state[:-1]), *frame.types)
-    if "type" in frame.flags:
-        at = scope_at(state)
-        return changed(state, at, hoisted=state[at].hoisted | frame.pending)
+    at = scope_at(state)
+    # What is imported as a type is no value, but no other one may have its name.
+    state = changed(state, at, hoisted=state[at].hoisted | frame.hoisted)
     return bind(state, frame.pending, "import")
 
 
@@ -288,7 +307,7 @@ _READERS: dict[str, Callable[[State, str], State]] = {
     "function_name": _function_name,
     "class_name": _class_name,
     "own_name": _own_name,
-    "enum_name": _declared("", ".", kind="class"),
+    "enum_name": _declared("", ".", kind="const"),
     "namespace_name": _declared(".", kind="function"),
     "equal_import": _declared("", ".", kind="import"),
     "enum_member": _enum_member,
@@ -307,12 +326,11 @@ _READERS: dict[str, Callable[[State, str], State]] = {
     "type_question": _type_question,
     "type_colon": _type_colon,
     "inferred": _inferred,
-    "type_word": _typed,
+    "type_word": _typed("type"),
+    "type_name": _typed("name"),
     "default_import": _imported("default_import"),
     "namespace_import": _imported("namespace_import"),
     "imported": _imported("imported"),
     "import_alias": _imported("import_alias"),
     "module_text": _module_text,
 }
-
-_ = enclosing
