@@ -47,9 +47,9 @@ class Frame(NamedTuple):
 
     Attributes:
         kind: scopes: `module`, `function`, `arrow` (what is behind `=>` or the `=` of a field), `block`, `switch`,
-            `for`, `enum`. Statements: `for`, `loop`, `do`, `if`, `try`, `label`. What is begun:
-            `head` (of a function), `catch`, `title` (of a class), `let`, `const`, `var` (a declaration), `import`, `alias` (of a type, or an interface).
-            `class`, its body. `brackets`; `pattern`; `choice` (`a ? b`, until the colon). Of types:
+            `for`, `enum`. Statements: `for`, `loop`, `do`, `if`, `try`, `label`. What is begun: `head` (of a function),
+            `catch`, `title` (of a class), `let`, `const`, `var` (a declaration), `import`, `alias` (of a type, or an
+            interface). `class`, its body. `brackets`; `pattern`; `choice` (`a ? b`, until the colon). Of types:
             `signature` (behind the `=>` of a function's), `extends` and `branch` (of a conditional one, before its `?`
             and behind).
         names: declared here; of a head, parameters.

@@ -9,6 +9,7 @@ from .frames import (
     ENDED,
     ENDED_DO,
     STATEMENTS,
+    Frame,
     State,
     changed,
     enclosing,
