@@ -67,7 +67,7 @@ class JavaScriptNames:
         >>> grammar = dv.Grammar.builtin("javascript", names=names)
         >>> vocab = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos=[256])
         >>> m = dv.compile(grammar, vocab).matcher()
-        >>> m.advance_bytes(b"import {readFile as readThis} from 'fs'; read")
+        >>> m.advance_bytes(b"import {readFile as readThis} from 'fs'; 1 + read")
         >>> [chr(token) for token in m.allowed_tokens().tolist() if chr(token).isalpha()]
         ['T']
     """
