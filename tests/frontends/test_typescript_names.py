@@ -180,6 +180,7 @@ def test_types_of_a_browser_and_of_the_user_are_there() -> None:
     names = dv.JavaScriptNames(builtins="browser", types=["Own"])
     constraint = dv.compile(dv.Grammar.builtin("typescript", names=names), BYTES)
     assert accepts(constraint, "let a: HTMLElement | Own = document.body")
+    assert accepts(constraint, "let a: CSS.T") and not accepts(compiled(), "let a: CSS.T")
     assert not accepts(compiled(), "let a: HTMLElement") and not accepts(compiled(), "let a: Own")
 
 

@@ -101,7 +101,7 @@ class TypesMeaning(ScopesMeaning):
     def _visible_types(self, state: State, sign: str) -> frozenset[str]:
         there = frozenset().union(*(frame.types for frame in state))
         if sign:
-            return frozenset(name[:-1] for name in there if name.endswith(sign)) | _SPACES
+            return frozenset(name[:-1] for name in there if name.endswith(sign)) | (_SPACES & self._known)
         return frozenset(name for name in there if name[-1] not in SIGNS) | _PRIMITIVE | self._types
 
     def read(self, state: State, slot: str, text: str) -> State:
