@@ -4,6 +4,8 @@
     python benchmarks/names.py --what sql
     python benchmarks/names.py --what postgresql
     python benchmarks/names.py --what python
+    python benchmarks/names.py --what javascript
+    python benchmarks/names.py --what typescript
     python benchmarks/names.py --what xml
     python benchmarks/names.py --what references
 
@@ -13,6 +15,8 @@
 have, beside the same grammars without a database. Calls into Python are those of the meaning's methods.
 
 *python*: Python whose names are defined, along programs of the shared data, beside Python.
+
+*javascript*, *typescript*: the same for programs in JavaScript, whose names are declared.
 
 *xml*: XML whose tags match and whose attributes differ, along catalogues made at random, beside XML.
 
@@ -128,7 +132,9 @@ def row(what: list[str], times: list[float]) -> list[str]:
 
 
 def main(
-    what: Annotated[str, typer.Option(help="catalogue, sql, postgresql, python, xml or references.")] = "catalogue",
+    what: Annotated[
+        str, typer.Option(help="catalogue, sql, postgresql, python, javascript, typescript, xml or references.")
+    ] = "catalogue",
     tokenizer: Annotated[str, typer.Option(help="A folder of shared/data/tokenizers.")] = "llama-3",
     count: Annotated[int, typer.Option(help="Names in the catalogue.")] = 1_000,
     texts: Annotated[int, typer.Option(help="Texts that are followed.")] = 50,
@@ -141,9 +147,10 @@ def main(
     vocabulary = dv.Vocabulary.from_tokenizer_json(shared / "data" / "tokenizers" / tokenizer)
     if what == "catalogue":
         rows = catalogue_rows(vocabulary, count, texts)
-    elif what == "python":
-        programs = (shared / "data" / "programs" / "python.jsonl").read_text(encoding="utf-8").splitlines()
-        rows = python_rows(vocabulary, [json.loads(line)["text"] for line in programs[:texts]])
+    elif what in ("python", "javascript", "typescript"):
+        language = "python" if what == "python" else "javascript"
+        programs = (shared / "data" / "programs" / f"{language}.jsonl").read_text(encoding="utf-8").splitlines()
+        rows = program_rows(vocabulary, what, [json.loads(line)["text"] for line in programs[:texts]])
     elif what == "xml":
         rows = xml_rows(vocabulary, texts)
     elif what == "references":
@@ -172,15 +179,17 @@ def sql_rows(vocabulary: dv.Vocabulary, language: str) -> list[list[str]]:
     return found.rows()
 
 
-def python_rows(vocabulary: dv.Vocabulary, programs: list[str]) -> list[list[str]]:
-    """Programs, one after the other."""
-    made = dv.Grammar.builtin("python", names=dv.PythonNames())
+def program_rows(vocabulary: dv.Vocabulary, language: str, programs: list[str]) -> list[list[str]]:
+    """Programs without an undefined name, one after the other."""
+    names = dv.PythonNames() if language == "python" else dv.JavaScriptNames()
+    made = dv.Grammar.builtin(language, names=names)
     assert made.meaning is not None
     counted = Counted(made.meaning)
-    plain = dv.compile(dv.Grammar.builtin("python"), vocabulary)
-    tokens = [vocabulary.encode(program) for program in programs if accepted(plain, program)]
-    found = Beside("python")
-    found.follow(plain, dv.compile(made.with_meaning(counted), vocabulary), counted, tokens)
+    limits = dv.Limits(max_step_work=10**9)  # some first masks take more than a step may by default
+    plain, with_names = dv.compile(dv.Grammar.builtin(language), vocabulary), dv.compile(made, vocabulary)
+    tokens = [vocabulary.encode(each) for each in programs if accepted(plain, each) and accepted(with_names, each)]
+    found = Beside(language)
+    found.follow(plain, dv.compile(made.with_meaning(counted), vocabulary, limits=limits), counted, tokens)
     return found.rows()
 
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .decoding.stream import Stream
     from .decoding.template import Template
     from .decoding.trace import Trace
+    from .frontends.javascript_names import JavaScriptNames
     from .frontends.languages import Language
     from .frontends.python_names import PythonNames, PythonStyle
     from .mask_table import MaskTable, apply_mask_ids, fill_mask_ids
@@ -74,6 +75,7 @@ __all__ = [
     "GrammarError",
     "GrammarSyntaxError",
     "Indentation",
+    "JavaScriptNames",
     "Language",
     "Lexing",
     "LimitError",
@@ -116,6 +118,7 @@ __all__ = [
 _LATER = {
     "Compiler": "compiler",
     "Generation": "decoding.generate",
+    "JavaScriptNames": "frontends.javascript_names",
     "Language": "frontends.languages",
     "PythonNames": "frontends.python_names",
     "PythonStyle": "frontends.python_names",

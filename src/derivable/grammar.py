@@ -17,6 +17,7 @@ from .support.caches import remembered, text_of
 from .values.reader import Reader
 
 if TYPE_CHECKING:
+    from .frontends.javascript_names import JavaScriptNames
     from .frontends.python_names import PythonNames, PythonStyle
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
@@ -355,7 +356,7 @@ class Grammar(Combining):
         tables: Collection[str] | None = None,
         columns_denied: Collection[str] | None = None,
         parameters: Collection[str] | None = None,
-        names: PythonNames | None = None,
+        names: PythonNames | JavaScriptNames | None = None,
         style: PythonStyle | None = None,
         well_formed: bool = False,
         limits: Limits = Limits(),  # noqa: B008
@@ -372,7 +373,9 @@ class Grammar(Combining):
             verbs: what statements may do there: some of `select`, `insert`, `update`, `delete`; by default all.
             tables, columns_denied: tables that may be named (by default all); columns that may not, `"table.column"`.
             parameters: those that may stand: names, written `:name`, or numbers, written `$1`; by default any.
-            names, style: for `"python"`: names that are there, and one layout (`docs/python_names.md`).
+            names: names that are there: `PythonNames` (`docs/python_names.md`), or, for `"javascript"` and
+                `"typescript"`, `JavaScriptNames` (`docs/javascript_names.md`).
+            style: for `"python"`: one layout.
             well_formed: for `"xml"`: end tags repeat the name of the open element, and attributes of a tag differ.
             limits: bounds on all text together.
 

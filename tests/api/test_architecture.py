@@ -104,6 +104,7 @@ PUBLIC = [
     "GrammarError",
     "GrammarSyntaxError",
     "Indentation",
+    "JavaScriptNames",
     "Language",
     "Lexing",
     "LimitError",

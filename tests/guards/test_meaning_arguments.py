@@ -42,6 +42,9 @@ def test_no_names(value: Any) -> None:
     for name in ("imports", "known", "builtins", "later"):
         if value is not None or name not in ("imports", "builtins"):
             refused(lambda name=name: dv.PythonNames(**{name: value}), dv.DerivableError)
+    for name in ("imports", "known", "builtins", "types", "later"):
+        if value is not None or name != "imports":
+            refused(lambda name=name: dv.JavaScriptNames(**{name: value}), dv.DerivableError)
     for name in ("columns", "quote", "docstrings"):
         if value not in (None, 3) or (name, value) not in (("quote", None), ("columns", 3)):
             refused(lambda name=name: dv.PythonStyle(**{name: value}), dv.DerivableError)

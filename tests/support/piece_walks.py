@@ -54,15 +54,19 @@ def walk(
     rng: random.Random,
     budget: int,
     between: str = "\n",
+    cut: float = 1,
 ) -> str:
-    """A text of pieces, with `between` before some, in so many tokens, and of what the mask allows where none fits."""
+    """A text of pieces, with `between` before some, in so many tokens, and of what the mask allows where none fits. A
+    piece is cut somewhere with the probability `cut`."""
     matcher = constraint.matcher(max_tokens=budget)
     queue: list[int] = []
     text = b""
     while not matcher.is_finished:
         if not queue:
             piece = (between if rng.random() < 0.5 else "") + rng.choice(pieces)
-            queue = tokenizer.encode(piece, add_special_tokens=False).ids[: rng.randint(1, 30)]
+            queue = tokenizer.encode(piece, add_special_tokens=False).ids
+            if cut == 1 or rng.random() < cut:
+                queue = queue[: rng.randint(1, 30)]
         token = queue.pop(0)
         if not patiently(matcher.allows, token):
             queue = queue if rng.random() < 0.3 else []

@@ -10,6 +10,7 @@ from ..rules import Rules
 from .builtin import builtin_grammar, extended_grammar
 
 if TYPE_CHECKING:
+    from .javascript_names import JavaScriptNames
     from .python_names import PythonNames, PythonStyle
 
 __all__ = ["builtin_for"]
@@ -22,7 +23,7 @@ def builtin_for(
     extend: str,
     limits: Limits,
     database: object = None,
-    names: PythonNames | None = None,
+    names: PythonNames | JavaScriptNames | None = None,
     style: PythonStyle | None = None,
     well_formed: bool | None = None,
     **role: Collection[str] | None,
@@ -36,6 +37,13 @@ def builtin_for(
         from .sql.grammar import sql_for
 
         return sql_for(name, database, **role, extend=extend, limits=limits)
+    if names is not None:
+        from .javascript_names import JavaScriptNames
+
+        if isinstance(names, JavaScriptNames):
+            from .javascript_names.grammar import javascript_for
+
+            return javascript_for(name, names, version, extend, limits)
     if names is not None or style is not None:
         from .python_names.grammar import python_for
 
