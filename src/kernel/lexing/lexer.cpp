@@ -331,9 +331,11 @@ LexState Lexer::step_slow(LexState s, uint8_t byte) {
     return stepped(m, obligations, byte);
 }
 
+// Within a character there is mostly no way back: what is owed to the lexeme before it is broken with its last byte.
 LexState Lexer::stepped(LexState m, Obligations obligations, uint8_t byte) {
+    constexpr uint8_t kOfSeveral = 0x80;  // bytes of a character, from here on
     const LexState next = with_obligations(m, obligations);
-    return byte >= kFirstOfSeveral && is_pair(next) && is_dead(number(next)) ? kNoState : next;
+    return byte >= kOfSeveral && is_pair(next) && is_dead(number(next)) ? kNoState : next;
 }
 
 LexState Lexer::step_set(uint32_t id, uint8_t byte) {

@@ -322,7 +322,6 @@ class Lexer {
     Obligations stands_behind(uint32_t past);      // the formula that is just this
     LexState any_lexeme(Obligations obligations);  // all terminals compete
     LexState step_slow(LexState s, uint8_t byte);
-    static constexpr uint8_t kFirstOfSeveral = 0xC0;                            // bytes of a character, from here on
     LexState stepped(LexState members, Obligations obligations, uint8_t byte);  // kNoState if that has no future
     LexState step_set(uint32_t set, uint8_t byte);
     LexState step_members(uint32_t set, uint8_t byte);
