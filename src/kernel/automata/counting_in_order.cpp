@@ -1,5 +1,6 @@
 // Automata that count, as Python's `re` reads an expression: which of several texts it prefers.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "automata/counting_automaton.hpp"
@@ -56,15 +57,18 @@ bool CountingAutomaton::go_on_in_order(uint32_t then, Configurations& out) {
     return begin_in_order(part.items[0], another, out) || go_on_in_order(c.next, out);
 }
 
-// What a preferred one may do as well.
+// What a preferred one may do as well; of many only what is the same.
 void CountingAutomaton::leave_out_covered(Configurations& all) const {
+    constexpr size_t kMany = 256;
+    const bool few = all.size() <= kMany;
     Configurations kept;
+    std::set<Configuration> same;
     for (const Configuration& c : all) {
-        work(1 + kept.size() / 8);
-        const bool is_covered = std::any_of(kept.begin(), kept.end(), [&](const Configuration& preferred) {
+        work(few ? 1 + kept.size() / 4 : 20);
+        const auto covers_it = [&](const Configuration& preferred) {
             return preferred.part == c.part && preferred.state == c.state && covers(preferred.then, c.then);
-        });
-        if (!is_covered) kept.push_back(c);
+        };
+        if (few ? std::none_of(kept.begin(), kept.end(), covers_it) : same.insert(c).second) kept.push_back(c);
     }
     all = std::move(kept);
 }

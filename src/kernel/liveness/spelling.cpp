@@ -87,29 +87,30 @@ Spelling::Span Spelling::successors(LexState s) {
     return successors_[s] = {first, uint32_t(found.size())};
 }
 
-// SAFETY: a state is looked at once all that it leads to is noted, so a refused call loses nothing.
+// SAFETY: a state is looked at once all that it leads to is noted, and what is noted is listed before: so a call that is refused, be it for memory, loses
+// nothing. What is listed twice is looked at twice.
 void Spelling::look_further(Landings& landings) {
     const LexState s = landings.todo[landings.looked_at];
     for (const Lexer::Exit& e : lexer_.exits(s)) {
         derivable::work(10);
         each_landing(e, [&](Landing l) {
-            if (landings.known.insert(pack(l.terminal, l.obligations)).second) landings.found.push_back(l);
+            const uint64_t key = pack(l.terminal, l.obligations);
+            if (!landings.known.count(key)) landings.found.push_back(l), landings.known.insert(key);
             return false;
         });
     }
     for (LexState next : successors(s)) {
         count_step();
-        if (!landings.seen.insert(next).second) continue;
-        landings.todo.push_back(next);
+        if (!landings.seen.count(next)) landings.todo.push_back(next), landings.seen.insert(next);
     }
     landings.looked_at++;
 }
 
 std::optional<Spelling::Landing> Spelling::landing(LexState s, size_t i) {
     if (s == kNoState) return std::nullopt;
-    const auto [it, is_new] = landings_.try_emplace(s);
+    auto it = landings_.find(s);
+    if (it == landings_.end()) it = landings_.emplace(s, Landings{{}, {}, {s}, 0, {s}}).first;
     Landings& all = it->second;
-    if (is_new) all.seen = {s}, all.todo = {s};
     while (i >= all.found.size() && all.looked_at < all.todo.size()) look_further(all);
     if (all.looked_at == all.todo.size() && all.looked_at) {  // only what was found is still asked for
         all.seen = {}, all.known = {}, all.todo = {};
