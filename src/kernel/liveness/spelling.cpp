@@ -111,10 +111,14 @@ std::optional<Spelling::Landing> Spelling::landing(LexState s, size_t i) {
     auto it = landings_.find(s);
     if (it == landings_.end()) it = landings_.emplace(s, Landings{{}, {}, {s}, 0, {s}}).first;
     Landings& all = it->second;
-    while (i >= all.found.size() && all.looked_at < all.todo.size()) look_further(all);
-    if (all.looked_at == all.todo.size() && all.looked_at) {  // only what was found is still asked for
-        all.seen = {}, all.known = {}, all.todo = {};
-        all.looked_at = 0;
+    if (all.looked_at < all.todo.size()) {
+        const bool counts = lexer_.counts_rounds(lexer_.members(s));
+        while (all.looked_at < all.todo.size() && !(counts && i < all.found.size())) look_further(all);
+        // PERF: where little is owed any text can follow, and such formulas were met first. In the order in which they are found a walk of
+        // tests/guards/test_budget.py took twelve times the work.
+        if (!counts) std::sort(all.found.begin(), all.found.end());
+        if (all.looked_at == all.todo.size())
+            all.seen = {}, all.known = {}, all.todo = {}, all.looked_at = 0;  // only what was found is asked for
     }
     return i < all.found.size() ? std::optional(all.found[i]) : std::nullopt;
 }

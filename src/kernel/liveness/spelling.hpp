@@ -86,10 +86,11 @@ class Spelling {
     }
     // Before a lexeme of this terminal and no other, nothing owed.
     LexState alone(Symbol terminal) { return lexer_.start({to_lexer_[terminal]}, lexer_.text_start()); }
-    // How the lexeme in progress may end, each way once, the nearest first. Stops, and says yes, when `ask` does. O(lexer states looked at until then, of
-    // those reachable from `s`), which are looked at once.
+    // How the lexeme in progress may end, each way once, sorted. Stops, and says yes, when `ask` does. O(lexer states reachable from `s`), which are looked at
+    // once.
     //
-    // PERF: a lexeme whose rounds are counted may be in a million states, and mostly one of the first ways will do.
+    // PERF: a lexeme whose rounds are counted may be in a million states, and mostly one of the first ways will do. So there the nearest come first, and
+    // no more states are looked at than it takes.
     template <class Ask>
     bool any_landing(LexState s, Ask ask) {
         for (size_t i = 0;; i++) {
