@@ -277,6 +277,11 @@ def test_only_modules_that_have_the_names_are_offered() -> None:
     assert matcher.forced_bytes() == b"ee'"
 
 
+def test_a_style_of_python_is_refused() -> None:
+    with pytest.raises(dv.ArgumentError, match="style"):
+        dv.Grammar.builtin("javascript", names=dv.JavaScriptNames(), style=dv.PythonStyle())
+
+
 def test_hosts_have_their_names() -> None:
     texts = ["Map", "require", "document", "console"]
     hosts = {"es": [0], "node": [0, 1, 3], "browser": [0, 2, 3]}

@@ -9,7 +9,7 @@ import numpy as np
 
 import derivable as dv
 
-__all__ = ["check", "mask_of", "synthetic_vocabulary"]
+__all__ = ["check", "mask_of", "synthetic_vocabulary", "wrong_bits"]
 
 
 def synthetic_vocabulary(seed: int = 5, size: int = 6000) -> dv.Vocabulary:
@@ -41,6 +41,12 @@ def mask_of(matcher: dv.Matcher, vocabulary: dv.Vocabulary) -> np.ndarray:
     return np.unpackbits(bitmask.view(np.uint8), axis=1, bitorder="little")[0, : vocabulary.size]
 
 
+def wrong_bits(matcher: dv.Matcher, vocabulary: dv.Vocabulary, mask: np.ndarray) -> np.ndarray:
+    """The tokens of which the mask says another thing than the matcher byte by byte."""
+    verdicts = np.fromiter((matcher.allows(t) for t in range(vocabulary.size)), dtype=np.uint8)
+    return np.flatnonzero(mask != verdicts)
+
+
 def check(grammar: dv.Grammar, text: str, vocabulary: dv.Vocabulary, step: int = 1) -> None:
     matcher = dv.compile(grammar, vocabulary).matcher()
     data = text.encode()
@@ -48,7 +54,6 @@ def check(grammar: dv.Grammar, text: str, vocabulary: dv.Vocabulary, step: int =
         probe = matcher.fork()
         probe.advance_bytes(data[:at])
         mask = mask_of(probe, vocabulary)
-        verdicts = np.fromiter((probe.allows(t) for t in range(vocabulary.size)), dtype=np.uint8)
-        wrong = np.flatnonzero(mask != verdicts)
+        wrong = wrong_bits(probe, vocabulary, mask)
         shown = [(int(t), vocabulary.token_bytes(int(t)), bool(mask[t])) for t in wrong[:5]]
         assert not wrong.size, f"after {data[:at]!r}: {wrong.size} bits differ, for example {shown}"

@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 import pytest
 
-__all__ = ["REFERENCES", "Reference"]
+__all__ = ["REFERENCES", "TYPESCRIPT", "Reference"]
 
 Reference = Callable[[list[bytes]], list[bool]]
 
@@ -70,18 +70,23 @@ console.log(JSON.stringify(texts.map(
 """
 # Bokeh's wheel has the TypeScript compiler in a bundle of scripts. Its function is found by a name that it exports, and
 # returned instead of the call that ends the bundle. 3 and 99 are TypeScript, and the newest of its versions.
-_TYPESCRIPT = r"""
+TYPESCRIPT = r"""
 const fs = require("fs");
-const texts = JSON.parse(fs.readFileSync(0, "utf8"));
 const bundle = fs.readFileSync(process.argv[1], "utf8").split("/*! Bundled license")[0].trimEnd();
 const before = bundle.slice(0, bundle.indexOf("createSourceFile:()=>"));
 const name = [...before.matchAll(/var ([\w$]+)=[\w$]+\(\(/g)].pop()[1];
 const body = bundle.replace(/[\w$]+\(\);$/, () => `return ${name}()`);
 const own = Object.create(process, {argv: {value: ["node", ""]}});
 const ts = new Function("require", "module", "exports", "process", body)(require, {}, {}, own);
+"""
+_IS_TYPESCRIPT = (
+    TYPESCRIPT
+    + r"""
+const texts = JSON.parse(fs.readFileSync(0, "utf8"));
 const isSyntax = (t) => ts.createSourceFile("text.ts", t, 99, false, 3).parseDiagnostics.length === 0;
 console.log(JSON.stringify(texts.map(isSyntax)));
 """
+)
 
 
 def _tool(name: str) -> str:
@@ -270,7 +275,7 @@ def _typescript() -> Reference:
         pytest.skip("bokeh, which brings the TypeScript compiler, is not installed")
     if not importlib.metadata.version("bokeh").startswith("3.9."):
         pytest.skip("bokeh is not the version that has TypeScript 5.9")
-    return _node("-e", _TYPESCRIPT, str(Path(bokeh.origin).parent / "server" / "static" / "js" / "compiler.js"))
+    return _node("-e", _IS_TYPESCRIPT, str(Path(bokeh.origin).parent / "server" / "static" / "js" / "compiler.js"))
 
 
 def _postgresql() -> Reference:

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from references import TYPESCRIPT
 
 __all__ = ["name_errors", "syntax_errors"]
 
@@ -24,17 +25,11 @@ _CODES = [
     *(1111, 2339, 18016),
 ]
 
-# Bokeh's wheel has the compiler in a bundle of scripts. Its function is found by a name that it exports, and returned
-# instead of the call that ends the bundle. All texts are modules of one program, so the libraries are read once.
-_CHECK = r"""
-const fs = require("fs"), path = require("path");
+# All texts are modules of one program, so the libraries are read once.
+_CHECK = (
+    TYPESCRIPT
+    + r"""
 const {texts, libraries, codes} = JSON.parse(fs.readFileSync(0, "utf8"));
-const bundle = fs.readFileSync(process.argv[1], "utf8").split("/*! Bundled license")[0].trimEnd();
-const before = bundle.slice(0, bundle.indexOf("createSourceFile:()=>"));
-const name = [...before.matchAll(/var ([\w$]+)=[\w$]+\(\(/g)].pop()[1];
-const body = bundle.replace(/[\w$]+\(\);$/, () => `return ${name}()`);
-const own = Object.create(process, {argv: {value: ["node", ""]}});
-const ts = new Function("require", "module", "exports", "process", body)(require, {}, {}, own);
 const lib = process.argv[2];
 const files = new Map(texts.map((text, i) => [`/t${i}.ts`, text]));
 const all = [...files.keys()];
@@ -64,6 +59,7 @@ console.log(JSON.stringify(all.map((file) => {
     return found.filter((d) => codes.includes(d.code) && (d.code !== 2339 || message(d).includes("'#"))).map(shown);
 })));
 """
+)
 
 
 def name_errors(texts: list[str], libraries: tuple[str, ...] = ("esnext",)) -> list[list[str]]:

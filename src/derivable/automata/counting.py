@@ -31,9 +31,7 @@ def counting_automaton(expr: Expr, table: Callable[[Expr], Dfa]) -> CountingAuto
 
     Cost: that of the parts, whatever the numbers of rounds.
     """
-    if not isinstance(expr, _TAKEN_APART) or not _counts(expr) or _size(expr) <= _MANY or _looks(expr):
-        return None
-    return _counting(expr, table)
+    return _counting(expr, table) if _is_worth_it(expr, _MANY) else None
 
 
 def counting_in_order(expr: Expr, table: Callable[[Expr, bool], Dfa]) -> CountingAutomaton | None:
@@ -42,7 +40,7 @@ def counting_in_order(expr: Expr, table: Callable[[Expr, bool], Dfa]) -> Countin
     Args:
         table: makes the automata of its parts, also of what `re` finds of them (the second argument).
     """
-    if not isinstance(expr, _TAKEN_APART) or not _counts(expr) or _size(expr) <= _MANY_IN_ORDER or _looks(expr):
+    if not _is_worth_it(expr, _MANY_IN_ORDER):
         return None
 
     def longest_first(part: Expr) -> Dfa:
@@ -66,9 +64,12 @@ class _PrefersShorter(Exception):
 _TAKEN_APART = Repeat, Concat, Alt, And
 
 
-def _looks(expr: Expr) -> bool:
-    """Whether a part sees more than itself."""
-    return any(isinstance(node, Look) for node in walk(expr))
+def _is_worth_it(expr: Expr, many: int) -> bool:
+    """Whether a table would have more than `many` states, of which counting spares some; and no part sees more than
+    itself."""
+    if not isinstance(expr, _TAKEN_APART) or not _counts(expr) or _size(expr) <= many:
+        return False
+    return not any(isinstance(node, Look) for node in walk(expr))
 
 
 def _counts(expr: Expr) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..limits import Limits
 from ..rules import Rules
+from ..support.arguments import instance
 from .builtin import builtin_grammar, extended_grammar
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def builtin_for(
         if isinstance(names, JavaScriptNames):
             from .javascript_names.grammar import javascript_for
 
+            instance("style", style, type(None), "None where names are those of JavaScript: a layout is Python's")
             return javascript_for(name, names, version, extend, limits)
     if names is not None or style is not None:
         from .python_names.grammar import python_for

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
 
-__all__ = ["LARGEST", "file_path", "instance", "integer", "items", "number", "texts"]
+__all__ = ["LARGEST", "file_path", "identifiers", "instance", "integer", "items", "number", "texts"]
 
 LARGEST = (1 << 63) - 1
 """The largest number that the kernel takes."""
@@ -54,6 +54,16 @@ def items(name: str, value: Any, wanted: str) -> Sequence[Any]:
         except TypeError:  # an array without dimensions
             pass
     raise ArgumentError(name, wanted, value)
+
+
+def identifiers(name: str, value: object, is_identifier: Callable[[str], object]) -> frozenset[str]:
+    """Names of a programming language, each of which `is_identifier` takes."""
+    expected = "names, as a list or a set"
+    found = frozenset(items(name, value, expected))
+    for each in found:
+        if not isinstance(each, str) or not is_identifier(each):
+            raise ArgumentError(name, expected, each)
+    return found
 
 
 def file_path(name: str, value: Any) -> Path:

@@ -331,7 +331,8 @@ LexState Lexer::step_slow(LexState s, uint8_t byte) {
     return stepped(m, obligations, byte);
 }
 
-// Within a character there is mostly no way back: what is owed to the lexeme before it is broken with its last byte.
+// A name directly behind a keyword would have been one longer name, so a state within its first character has no future. But it cannot end there either, and
+// only is_dead() sees what its last byte will break. A blank of Unicode may begin with the same byte, so every byte of a character is looked at.
 LexState Lexer::stepped(LexState m, Obligations obligations, uint8_t byte) {
     constexpr uint8_t kOfSeveral = 0x80;  // bytes of a character, from here on
     const LexState next = with_obligations(m, obligations);

@@ -197,6 +197,15 @@ Answer<bool> Liveness::is_safe(Obligations obligations, Frontier f) {
     return terminals ? completion(*terminals).completes(f) : Answer<bool>{false, {}};
 }
 
+// The text may end behind this lexeme.
+Answer<bool> Liveness::may_end_behind(const Landing& l, Frontier f) {
+    if (newline_ != kEnd || !lexer_.obligations_hold_at_end(l.obligations)) return {false, {}};
+    const Stacks::Shifted after = stacks_.shift(f, l.terminal);
+    if (after.frontier == kNoFrontier) return {false, {}};
+    const auto [ends, reach] = stacks_.accepted(after.frontier);
+    return {stacks_.contains(ends, kEnd), after.reach | reach.below(after.above)};
+}
+
 Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, bool inside) {
     const uint32_t recurrent = spelling_.recurrent(obligations);
     Reach in_vain;
@@ -231,7 +240,7 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
     const Answer<bool> safe = is_safe(obligations, f);
     if (safe.value) return {Verdict::kAlive, safe.reach};
     looked |= safe.reach;
-    // The text may end here. Asked before what else may come: behind a lexeme whose longer attempts are counted that is as much as they can be.
+    // The text may end here. PERF: asked before what else may come. Behind a lexeme that is counted all its longer attempts are followed to find that out.
     const Answer<AcceptSet> accepts = stacks_.accepted(f);
     if (stacks_.contains(accepts.value, kEnd) && lexer_.obligations_hold_at_end(obligations)) return {Verdict::kAlive, accepts.reach};
     const Answer<bool> possible = completion(spelling_.possible(obligations)).completes(f);
@@ -247,18 +256,15 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
     for (Symbol t : stacks_.terminals(accepts.value)) candidates.add(t);
     std::vector<Obligations> through{obligations};
     std::vector<Landing> next;
-    Reach end_reach;
+    Reach reach;
     // Known as safe, or the end. PERF: what is safe takes thousands of pairs to find out: twelve look-aheads beside each other more than a hundred calls.
+    // Asked of each way to end as it is found, for those of a lexeme that is counted may have no end.
     auto is_alive = [&](const Landing& l) {
         work(10);
         if (spelling_.is_known_as_safe(l.terminal, l.obligations)) return true;
-        if (newline_ != kEnd || !lexer_.obligations_hold_at_end(l.obligations)) return false;
-        const Stacks::Shifted after = stacks_.shift(f, l.terminal);
-        if (after.frontier == kNoFrontier) return false;
-        const auto [ends, reach] = stacks_.accepted(after.frontier);
-        const bool may_end = stacks_.contains(ends, kEnd);
-        if (may_end) end_reach = after.reach | reach.below(after.above);
-        return may_end;
+        const Answer<bool> ends = may_end_behind(l, f);
+        if (ends.value) reach = ends.reach;
+        return ends.value;
     };
     for (size_t i = 0; i < through.size(); i++) {
         if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(through[i])) return {Verdict::kAlive, looked};
@@ -271,7 +277,7 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
             }
             return false;
         });
-        if (found) return {Verdict::kAlive, looked | end_reach};
+        if (found) return {Verdict::kAlive, looked | reach};
     }
     for (const Landing& l : next)
         if (spelling_.safe(l.terminal, l.obligations)) return {Verdict::kAlive, looked};
@@ -418,16 +424,14 @@ Answer<bool> Liveness::find_alive(LexState s, Frontier f, uint32_t depth) {
     // At the beginning of a text nothing has to end first. PERF: 748,000 steps to find all landings from there were 9 of the 36 ms that a
     // saved Python grammar took to its first mask.
     if (lexer_.is_fresh(s) && completes({0, lexer_.text_start()})) return {true, looked};
-    // Of a lexeme that is counted only what the stack takes is followed: else all its rounds are, to find that it takes none.
-    const bool counts = lexer_.counts_rounds(lexer_.members(s));
+    // PERF: of a lexeme that is counted all rounds would be followed, to find that the stack takes none.
     auto may_be_taken = [&](Symbol t) {
         if (t == 0 || (newline_ != kEnd && t == newline_)) return true;
         const Stacks::Shifted after = stacks_.shift(f, t);
         if (after.frontier == kNoFrontier) looked |= after.reach;
         return after.frontier != kNoFrontier;
     };
-    if (counts && spelling_.any_landing_by_shortest(s, may_be_taken, completes)) return {true, looked};
-    if (counts ? spelling_.any_landing_of(s, may_be_taken, completes) : spelling_.any_landing(s, completes)) return {true, looked};
+    if (spelling_.any_landing(s, completes, may_be_taken)) return {true, looked};
     for (const Open& o : open) {
         const auto [alive, reach] = decide(o.obligations, o.stack, o.depth);
         looked |= reach.below(o.above);

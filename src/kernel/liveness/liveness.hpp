@@ -72,6 +72,7 @@ class Liveness {
     // `where`: a text may have been in before it.
     bool always_alive_after(const Landing& l, Regions::Set where);
     // `inside`: brackets are open on the stack.
+    Answer<bool> may_end_behind(const Landing& l, Frontier f);
     Answer<Verdict> judge(Obligations obligations, Frontier f, bool inside);
     enum class Order : uint8_t { kNearestFirst, kLowestFirst };
     // What can follow, behind `patience` boundaries, and in the work of as many.

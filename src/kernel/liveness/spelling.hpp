@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -86,24 +85,17 @@ class Spelling {
     }
     // Before a lexeme of this terminal and no other, nothing owed.
     LexState alone(Symbol terminal) { return lexer_.start({to_lexer_[terminal]}, lexer_.text_start()); }
-    // How the lexeme in progress may end, each way once, sorted. Stops, and says yes, when `ask` does. O(lexer states reachable from `s`), which are looked at
-    // once.
+    // How the lexeme in progress may end, each way once. Stops, and says yes, when `ask` does, which need not be asked about terminals (0: ignored ones) for
+    // which `keep` says no. O(lexer states reachable from `s`), which are looked at once.
     //
-    // PERF: a lexeme whose rounds are counted may be in a million states, and mostly one of the first ways will do. So there the nearest come first, and
-    // no more states are looked at than it takes.
+    // PERF: a lexeme whose rounds are counted may be in a million states. So nothing is kept of it, and no more states are looked at than it takes.
     template <class Ask>
-    bool any_landing(LexState s, Ask ask) {
-        for (size_t i = 0;; i++) {
-            const std::optional<Landing> found = landing(s, i);
-            if (!found) return false;
-            if (ask(*found)) return true;
-        }
+    bool any_landing(LexState s, Ask ask, const std::function<bool(Symbol)>& keep = [](Symbol) { return true; }) {
+        if (s == kNoState) return false;
+        if (lexer_.counts_rounds(lexer_.members(s))) return any_landing_of_counted(s, ask, keep);
+        const std::vector<Landing>& all = landings(s);
+        return std::any_of(all.begin(), all.end(), ask);
     }
-    // The same as long as a terminal is in progress for which `keep` (of an ignored one: of 0) says yes; nothing of it is kept.
-    bool any_landing_of(LexState s, const std::function<bool(Symbol)>& keep, const std::function<bool(const Landing&)>& ask);
-    // Those behind a shortest rest of each such terminal only. PERF: all bytes at each state make 70 states of a lexeme that counts `\w`: 10 kB, and of
-    // `(?:\w{1,20} ){1,60}` under basic 20 words took the 335 MB that a constraint may.
-    bool any_landing_by_shortest(LexState s, const std::function<bool(Symbol)>& keep, const std::function<bool(const Landing&)>& ask);
     // Of the next lexeme (or token that is taken) if these terminals are acceptable.
     template <class Ask>
     bool any_next(const Bits& acceptable, Obligations obligations, Ask ask) {
@@ -185,16 +177,8 @@ class Spelling {
         States seen;
         return walk(s, keep, visit, seen, {});
     }
-    // Ways for a lexeme in progress to end, as far as they were looked for.
-    struct Landings {
-        std::vector<Landing> found;
-        std::unordered_set<uint64_t, MixHash> known;  // the same
-        std::vector<LexState> todo;                   // lexer states, of which the first ones were looked at
-        size_t looked_at = 0;
-        States seen;
-    };
-    std::optional<Landing> landing(LexState s, size_t i);
-    void look_further(Landings& landings);
+    const std::vector<Landing>& landings(LexState s);  // sorted: where little is owed, any text can follow
+    bool any_landing_of_counted(LexState s, const std::function<bool(const Landing&)>& ask, const std::function<bool(Symbol)>& keep);
     std::vector<Landing> next_tokens(const Bits& acceptable, Obligations obligations);
     template <class End>
     bool spell_alone(Symbol t, Obligations obligations, End end);
@@ -221,7 +205,7 @@ class Spelling {
     std::vector<std::vector<Symbol>> symbols_;  // by terminal of the lexer; empty if there is one for each
     Symbol newline_ = kEnd, indent_ = kEnd, dedent_ = kEnd;
     Bits wanted_, spellable_;
-    std::unordered_map<LexState, Landings> landings_;
+    std::unordered_map<LexState, std::vector<Landing>> landings_;
     // PERF: walks for one recurrent boundary and the next go through the same states: a saved Python grammar's first mask took 19.1 ms, and
     // now 14.0.
     FlatMap<Span> successors_;

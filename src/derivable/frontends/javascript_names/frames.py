@@ -7,8 +7,9 @@ Source: ECMA-262, chapters 8.2 "Scope Analysis", 9.1 "Environment Records" and 1
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ..frames import enclosing
 
 __all__ = [
     "CLOSING",
@@ -21,14 +22,10 @@ __all__ = [
     "STATEMENTS",
     "Frame",
     "State",
-    "changed",
-    "enclosing",
-    "frames_of",
     "innermost",
     "is_boundary",
     "is_deferred",
     "is_later",
-    "plain",
     "scope_at",
 ]
 
@@ -96,11 +93,6 @@ function that has no body yet; or what is owed may be anything."""
 MODULE = Frame("module")
 
 
-def enclosing(state: State, *kinds: str) -> Iterator[int]:
-    """Frames of some kinds, inner ones first."""
-    return (i for i in range(len(state) - 1, -1, -1) if state[i].kind in kinds)
-
-
 def innermost(state: State, *kinds: str) -> int:
     """Where the innermost frame of some kinds is; -1: nowhere."""
     return next(enclosing(state, *kinds), -1)
@@ -109,11 +101,6 @@ def innermost(state: State, *kinds: str) -> int:
 def scope_at(state: State) -> int:
     """Where the innermost frame is that names are declared in."""
     return next(enclosing(state, *_SCOPES))
-
-
-def changed(state: State, at: int, **fields: Any) -> State:
-    """With one frame changed."""
-    return (*state[:at], state[at]._replace(**fields), *state[at + 1 :])
 
 
 def is_boundary(frame: Frame) -> bool:
@@ -130,19 +117,3 @@ def is_later(frame: Frame) -> bool:
 def is_deferred(state: State) -> bool:
     """What is read here is so when a function is called, and may be declared later."""
     return any(map(is_later, state))
-
-
-# States as values
-
-
-def plain(state: State) -> tuple[tuple[Any, ...], ...]:
-    """As tuples."""
-    return tuple(map(tuple, state))
-
-
-def frames_of(value: Any) -> State:
-    """What `plain` gave."""
-    frames = tuple([Frame(*fields) for fields in value])
-    if not frames or frames[0].kind != "module":
-        raise ValueError("no module")
-    return frames

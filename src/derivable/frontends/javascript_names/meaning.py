@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from ...meaning import Meaning, Names
+from ..frames import enclosing, frames_of, plain
 from . import reading
-from .frames import MODULE, SIGNS, Frame, State, enclosing, frames_of, innermost, is_deferred, plain
+from .frames import MODULE, SIGNS, Frame, State, innermost, is_deferred
 from .modules import Modules
 from .scopes import constants, settled, unbindable, unpaid, visible, waiting
 
@@ -265,7 +266,7 @@ class ScopesMeaning(Meaning):
         return plain(state)
 
     def from_plain(self, value: Any) -> State:
-        return frames_of(value)
+        return frames_of(value, Frame)
 
 
 def _declaring(name: str) -> str:

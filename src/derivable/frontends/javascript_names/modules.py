@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from ...errors import ArgumentError, GrammarError
-from ...support.arguments import instance
+from ...support.arguments import identifiers, instance
 from ..builtin import LIBRARY
 
 __all__ = ["JavaScriptNames", "Modules"]
@@ -85,8 +85,8 @@ class JavaScriptNames:
     ) -> None:
         values, there = _environment(builtins)
         instance("later", later, bool, "a bool")
-        values |= _identifiers("known", known)
-        there |= _identifiers("types", types)
+        values |= identifiers("known", known, _NAME.fullmatch)
+        there |= identifiers("types", types, _NAME.fullmatch)
         self._key = (values, None if imports is None else _modules(imports), later, there)
 
     @property
@@ -134,7 +134,7 @@ def _environment(builtins: object) -> tuple[frozenset[str], frozenset[str]]:
     """Values and types."""
     listed = _listed()
     if not isinstance(builtins, str):
-        names = _identifiers("builtins", builtins)
+        names = identifiers("builtins", builtins, _NAME.fullmatch)
         return names, listed["es types"]
     if builtins not in _ENVIRONMENTS:
         raise GrammarError(
@@ -155,16 +155,5 @@ def _modules(imports: object) -> tuple[tuple[str, frozenset[str] | None], ...]:
             raise ArgumentError("imports", _WHAT, path)
         if what is not ... and (isinstance(what, str) or not isinstance(what, Iterable)):
             raise ArgumentError("imports", _WHAT, what)
-        found.append((path, None if what is ... else _identifiers("imports", what)))
+        found.append((path, None if what is ... else identifiers("imports", what, _NAME.fullmatch)))
     return tuple(sorted(found, key=lambda pair: pair[0]))
-
-
-def _identifiers(argument: str, given: object) -> frozenset[str]:
-    expected = "names, as a list or a set"
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ArgumentError(argument, expected, given)
-    names = frozenset(given)
-    for name in names:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ArgumentError(argument, expected, name)
-    return names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..frames import changed, enclosing
 from .frames import (
     CLOSING,
     ENDED,
@@ -13,8 +14,6 @@ from .frames import (
     STATEMENTS,
     Frame,
     State,
-    changed,
-    enclosing,
     innermost,
 )
 from .scopes import bind, commit, declare_var, is_signature, mark_ended, note, owe, pop, pop_expression, settled

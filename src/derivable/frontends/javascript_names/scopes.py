@@ -5,14 +5,13 @@ Source: ECMA-262, chapters 8.2 "Scope Analysis", 9.1 "Environment Records" and 1
 
 from __future__ import annotations
 
+from ..frames import changed, enclosing
 from .frames import (
     ENDED,
     ENDED_DO,
     STATEMENTS,
     Frame,
     State,
-    changed,
-    enclosing,
     is_boundary,
     is_later,
     scope_at,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from ...meaning import Names
-from .frames import SIGNS, Frame, State, changed, innermost, scope_at
+from ..frames import changed
+from .frames import SIGNS, Frame, State, innermost, scope_at
 from .meaning import NEVER_DECLARED, SLOTS, ScopesMeaning
 from .reading import READERS, owe_types
 from .scopes import bind, is_signature, pop, pop_expression, unbindable, visible, waiting

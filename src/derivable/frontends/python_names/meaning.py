@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...meaning import Meaning, Names
+from ..frames import changed, enclosing, frames_of, plain
 from .modules import Modules
 from .scopes import (
     MODULE,
@@ -16,18 +17,14 @@ from .scopes import (
     begin_lines,
     begin_loop,
     bind,
-    changed,
     close,
     commit,
-    enclosing,
     end_line,
-    frames_of,
     hide,
     is_deferred,
     modules,
     note,
     owe,
-    plain,
     pop_block,
     pop_lambdas,
     rest_owed,
@@ -471,7 +468,7 @@ class ScopesMeaning(Meaning):
         return plain(state)
 
     def from_plain(self, value: Any) -> State:
-        return frames_of(value)
+        return frames_of(value, Frame)
 
 
 _PATHS = (

@@ -9,7 +9,7 @@ from functools import cache
 from types import ModuleType
 
 from ...errors import ArgumentError, GrammarError
-from ...support.arguments import instance
+from ...support.arguments import identifiers, instance
 
 __all__ = ["BUILTINS", "Modules", "PythonNames"]
 
@@ -103,8 +103,8 @@ class PythonNames:
         builtins: Iterable[str] | None = None,
         later: bool = True,
     ) -> None:
-        there = BUILTINS if builtins is None else _identifiers("builtins", builtins)
-        names = there | _identifiers("known", known)
+        there = BUILTINS if builtins is None else identifiers("builtins", builtins, str.isidentifier)
+        names = there | identifiers("known", known, str.isidentifier)
         instance("later", later, bool, "a bool")
         self._key = (names, None if imports is None else _modules(imports), later)
 
@@ -157,7 +157,7 @@ def _members(path: str, what: object) -> tuple[frozenset[str], frozenset[str]]:
     if isinstance(what, ModuleType):
         return _in_module(what)
     if isinstance(what, Iterable) and not isinstance(what, str):
-        members = _identifiers("imports", what)
+        members = identifiers("imports", what, str.isidentifier)
         return members, _public(members)
     raise ArgumentError("imports", _WHAT, what)
 
@@ -181,14 +181,3 @@ def _in_module(module: ModuleType) -> tuple[frozenset[str], frozenset[str]]:
 
 def _public(members: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name in members if not name.startswith("_"))
-
-
-def _identifiers(argument: str, given: Iterable[str]) -> frozenset[str]:
-    expected = "names, as a list or a set"
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ArgumentError(argument, expected, given)
-    names = frozenset(given)
-    for name in names:
-        if not isinstance(name, str) or not name.isidentifier():
-            raise ArgumentError(argument, expected, name)
-    return names

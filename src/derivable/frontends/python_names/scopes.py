@@ -8,8 +8,9 @@ Source: The Python Language Reference, section 4.2, "Naming and binding".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ..frames import changed, enclosing
 
 __all__ = [
     "MODULE",
@@ -19,18 +20,14 @@ __all__ = [
     "begin_lines",
     "begin_loop",
     "bind",
-    "changed",
     "close",
     "commit",
-    "enclosing",
     "end_line",
-    "frames_of",
     "hide",
     "is_deferred",
     "modules",
     "note",
     "owe",
-    "plain",
     "pop_block",
     "pop_lambdas",
     "rest_owed",
@@ -93,16 +90,6 @@ MODULE = Frame("module", progress=_OPEN)
 def scope_at(state: State) -> int:
     """Where the innermost scope is; comprehensions are none."""
     return next(i for i in range(len(state) - 1, -1, -1) if state[i].kind in _SCOPES)
-
-
-def enclosing(state: State, *kinds: str) -> Iterator[int]:
-    """Frames of some kinds, inner ones first."""
-    return (i for i in range(len(state) - 1, -1, -1) if state[i].kind in kinds)
-
-
-def changed(state: State, at: int, **fields: Any) -> State:
-    """With one frame changed."""
-    return (*state[:at], state[at]._replace(**fields), *state[at + 1 :])
 
 
 # Names that are there
@@ -363,19 +350,3 @@ def unpaid(state: State) -> frozenset[str]:
     while len(state) > 1:
         state = pop_block(state)
     return state[0].owed
-
-
-# States as values
-
-
-def plain(state: State) -> tuple[tuple[Any, ...], ...]:
-    """As tuples."""
-    return tuple(map(tuple, state))
-
-
-def frames_of(value: Any) -> State:
-    """What `plain` gave."""
-    frames = tuple([Frame(*fields) for fields in value])
-    if not frames or frames[0].kind != "module":
-        raise ValueError("no module")
-    return frames
