@@ -11,8 +11,9 @@ from ...rules import Rules
 from ...support.arguments import instance
 from ..builtin import LIBRARY, extended_grammar
 from .meaning import ScopesMeaning
+from .members import MembersMeaning
 from .modules import PythonNames
-from .style import PythonStyle, style_text, styled
+from .style import PythonStyle, block_text, style_text, styled
 
 __all__ = ["python_for"]
 
@@ -38,20 +39,35 @@ def python_for(
             "names= and style= do not go with version='3.11', whose rules stand twice",
             hint="Leave the version out, or give '3.12'.",
         )
-    made = _rules(style, names is not None, version, extend, limits)
+    of_members = names is not None and (names.attributes or names.keywords)
+    files = () if names is None else ("python_names", "python_members") if of_members else ("python_names",)
+    made = _rules(style, files, version, extend, limits)
     if names is None:
         return made
     slots = made.rules.keys() | made.terminals.keys()
-    return replace(made, meaning=ScopesMeaning(names.names, names.modules(), names.later, slots))
+    if not of_members:
+        return replace(made, meaning=ScopesMeaning(names.names, names.modules(), names.later, slots))
+    meaning = MembersMeaning(
+        names.names,
+        names.modules(),
+        names.later,
+        slots,
+        attributes=names.attributes,
+        keywords=names.keywords,
+        block="" if style is None else block_text(style),
+    )
+    return replace(made, meaning=meaning)
 
 
 @cache
-def _roles() -> str:
-    return (LIBRARY / "python_names.lark").read_text(encoding="utf-8")
+def _roles(file: str) -> str:
+    return (LIBRARY / f"{file}.lark").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=64)
-def _rules(style: PythonStyle | None, with_names: bool, version: str | None, extend: str, limits: Limits) -> Rules:
-    before = (_roles() if with_names else "") + ("" if style is None else style_text(style, with_names))
+def _rules(
+    style: PythonStyle | None, files: tuple[str, ...], version: str | None, extend: str, limits: Limits
+) -> Rules:
+    before = "".join(map(_roles, files)) + ("" if style is None else style_text(style, bool(files)))
     made = extended_grammar("python", version, extend, limits, before=before)
     return made if style is None else styled(made, style)

@@ -10,9 +10,6 @@ from ...meaning import Meaning, Names
 from ..frames import changed, enclosing, frames_of, plain
 from .modules import Modules
 from .scopes import (
-    MODULE,
-    Frame,
-    State,
     awaits_loops,
     begin_lines,
     begin_loop,
@@ -28,22 +25,22 @@ from .scopes import (
     pop_block,
     pop_lambdas,
     rest_owed,
-    scope_at,
     separate,
     settled,
     unpaid,
     valueless,
     visible,
 )
+from .states import MODULE, Frame, State, scope_at
 
-__all__ = ["SLOTS", "ScopesMeaning"]
+__all__ = ["ANY", "NAMES", "SLOTS", "ScopesMeaning", "without_brackets"]
 
-_ANY = Names((), others=True, marked=())
-_NO_NAMES = Names(())
+ANY = Names((), others=True, marked=())
+NO_NAMES = Names(())
 _WORDS = {"match_word": Names(["match"]), "case_word": Names(["case"]), "wildcard": Names(["_"])}
 _NEVER_BOUND = frozenset(["__debug__"])
 
-_NAMES = (
+NAMES = (
     *("used", "pattern_name", "updated", "deleted", "module_name", "submodule", "member"),
     *(
         "bound",
@@ -73,7 +70,7 @@ _REST = (
     *("unpack", "unpack_pairs", "keyword", "comp_for", "comp_if", "import_star", "relative"),
 )
 
-SLOTS = (*_NAMES, *_OPEN, *_CLOSE, *_LINES, *_REST)
+SLOTS = (*NAMES, *_OPEN, *_CLOSE, *_LINES, *_REST)
 """Rules and terminals of the grammar."""
 
 
@@ -86,21 +83,23 @@ class ScopesMeaning(Meaning):
         slots: those that the grammar has.
     """
 
+    all_slots, all_names = SLOTS, NAMES
+
     def __init__(
         self, known: frozenset[str], imports: Modules | None, later: bool, slots: Collection[str] = SLOTS
     ) -> None:
-        self.slots = self.free = tuple([slot for slot in SLOTS if slot in slots])
+        self.slots = self.free = tuple([slot for slot in self.all_slots if slot in slots])
         self._known, self._imports, self._later = known, imports, later
         self._listed = lru_cache(maxsize=256)(Names)
         self._others = lru_cache(maxsize=256)(self._any_but)
         # A short name may always be given; and what is always there may be used.
-        self.longest: Mapping[str, list[str]] = {slot: ["tmp"] for slot in _NAMES} | {
+        self.longest: Mapping[str, list[str]] = {slot: ["tmp"] for slot in self.all_names} | {
             "used": [min(known, key=lambda name: (len(name), name), default="tmp")],
             "match_word": ["match"],
             "case_word": ["case"],
             "wildcard": ["_"],
         }
-        self.growth = {"used": " for  in()"}
+        self.growth: Mapping[str, str] = {"used": " for  in()"}
         readers = {slot: getattr(self, f"_read_{slot.strip('_').lower()}", None) for slot in self.slots}
         self._reads: dict[str, Callable[[State, str], State]] = {slot: each for slot, each in readers.items() if each}
 
@@ -142,12 +141,12 @@ class ScopesMeaning(Meaning):
             case "module_name":
                 return self._listed(frozenset(modules(state)))
             case "keyword":
-                return _ANY
+                return ANY
             case "match_word" | "case_word" | "wildcard":
                 return _WORDS[slot]
-        if slot in _NAMES or slot in ("import_star", "relative"):
+        if slot in NAMES or slot in ("import_star", "relative"):
             return self._of_imports(state, slot)
-        return _ANY if self._may_stand(state, slot) else _NO_NAMES
+        return ANY if self._may_stand(state, slot) else NO_NAMES
 
     def _any_but(self, known: frozenset[str], banned: frozenset[str]) -> Names:
         return Names(banned, others=True, marked=(self._listed(known),))
@@ -158,14 +157,18 @@ class ScopesMeaning(Meaning):
         return self._others(visible(state, self._known) | owed, banned)
 
     def _used(self, state: State, slot: str) -> Names:
-        known_modules = frozenset(modules(state))
         if slot == "pattern_name":
-            return self._listed(visible(state, self._known) - known_modules - {"_"})
+            return self._listed(visible(state, self._known) - frozenset(modules(state)) - {"_"})
+        apart = self._apart(state)
         if awaits_loops(state):
-            return self._any(state, known_modules)
+            return self._any(state, apart)
         if self._later and is_deferred(state):
-            return self._any(state, known_modules | valueless(state))
-        return self._listed(visible(state, self._known) - known_modules)
+            return self._any(state, apart | valueless(state))
+        return self._listed(visible(state, self._known) - apart)
+
+    def _apart(self, state: State) -> frozenset[str]:
+        """Names that stand in a slot of their own."""
+        return frozenset(modules(state))
 
     def _unbindable(self, state: State, slot: str) -> frozenset[str]:
         scope = state[scope_at(state)]
@@ -181,7 +184,7 @@ class ScopesMeaning(Meaning):
         if any(not frame.progress for frame in loops) or (
             state[inner].kind == "class" and any(f.kind in ("brackets", "loops") for f in around)
         ):
-            return _NO_NAMES
+            return NO_NAMES
         targets = frozenset().union(*(frame.names | frame.pending for frame in loops))
         return self._any(state, self._unbindable(state, "walrus") | targets)
 
@@ -197,15 +200,15 @@ class ScopesMeaning(Meaning):
     def _may_end_part(self, state: State, slot: str) -> Names:
         frame = state[-1]
         if slot == "comp_for":
-            return _ANY if frame.kind == "loops" or not frame.progress else _NO_NAMES
+            return ANY if frame.kind == "loops" or not frame.progress else NO_NAMES
         if frame.kind not in ("brackets", "loops"):
-            return _ANY
+            return ANY
         rest = frame.owed if slot == "comma" else rest_owed(state)
         if not rest:
-            return _ANY
+            return ANY
         around = self._without_top(state, slot)
         is_later = self._later and is_deferred(around) and rest.isdisjoint(valueless(around))
-        return _ANY if is_later or awaits_loops(around) else _NO_NAMES
+        return ANY if is_later or awaits_loops(around) else NO_NAMES
 
     @staticmethod
     def _without_top(state: State, slot: str) -> State:
@@ -234,14 +237,14 @@ class ScopesMeaning(Meaning):
         unbindable = self._unbindable(state, slot)
         if slot == "import_star":
             in_module = scope_at(state) == 0
-            return _ANY if in_module and imports is not None and imports.public(path) else _NO_NAMES
+            return ANY if in_module and imports is not None and imports.public(path) else NO_NAMES
         if slot == "alias":
             return self._any(state, unbindable)
         if slot == "relative":
-            return _ANY if imports is None else _NO_NAMES
+            return ANY if imports is None else NO_NAMES
         binds = slot in ("package", "imported")
         if imports is None:
-            return _NO_NAMES if slot in ("submodule", "member") else self._any(state, unbindable) if binds else _ANY
+            return NO_NAMES if slot in ("submodule", "member") else self._any(state, unbindable) if binds else ANY
         match slot:
             case "package" | "renamed_package" | "from_package":
                 there = imports.packages("")
@@ -462,7 +465,7 @@ class ScopesMeaning(Meaning):
             owed = frame.owed - frame.names - frame.pending
             if owed:
                 found.append(f" for {','.join(sorted(owed))} in()")
-        return found + [f"\n{name}=0" for name in sorted(unpaid(_without_brackets(state)))]
+        return found + [f"\n{name}=0" for name in sorted(unpaid(without_brackets(state)))]
 
     def to_plain(self, state: State) -> Hashable:
         return plain(state)
@@ -477,7 +480,7 @@ _PATHS = (
 )
 
 
-def _without_brackets(state: State) -> State:
+def without_brackets(state: State) -> State:
     return tuple([frame for frame in state if frame.kind in ("module", "class", "function", "lambda", "block")])
 
 

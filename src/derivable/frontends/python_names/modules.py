@@ -72,6 +72,10 @@ class PythonNames:
         builtins: names that Python itself has; by default all of this Python's.
         later: a function may use a name that is bound behind it, as Python lets it; the text does not end before it is
             bound. `False`: all names are bound before they are used, as a model best writes them.
+        attributes: what a method reads behind `self.` is an attribute of its class: set there, bound in its body or
+            inherited. `later` holds for them, too.
+        keywords: a call of a function or class that the text defines has keywords that are parameters of it, and no
+            call has a keyword twice.
 
     Raises:
         ArgumentError: one is none of these.
@@ -102,11 +106,14 @@ class PythonNames:
         known: Iterable[str] = (),
         builtins: Iterable[str] | None = None,
         later: bool = True,
+        attributes: bool = False,
+        keywords: bool = False,
     ) -> None:
         there = BUILTINS if builtins is None else identifiers("builtins", builtins, str.isidentifier)
         names = there | identifiers("known", known, str.isidentifier)
-        instance("later", later, bool, "a bool")
-        self._key = (names, None if imports is None else _modules(imports), later)
+        for option, value in (("later", later), ("attributes", attributes), ("keywords", keywords)):
+            instance(option, value, bool, "a bool")
+        self._key = (names, None if imports is None else _modules(imports), later, attributes, keywords)
 
     @property
     def names(self) -> frozenset[str]:
@@ -117,6 +124,16 @@ class PythonNames:
     def later(self) -> bool:
         """Functions may use what is bound behind them."""
         return self._key[2]
+
+    @property
+    def attributes(self) -> bool:
+        """What is read behind `self.` is an attribute of the class."""
+        return self._key[3]
+
+    @property
+    def keywords(self) -> bool:
+        """Keywords of a call are parameters of what is called."""
+        return self._key[4]
 
     def modules(self) -> Modules | None:
         """What may be imported, if that is known."""

@@ -8,14 +8,11 @@ Source: The Python Language Reference, section 4.2, "Naming and binding".
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..frames import changed, enclosing
+from .objects import end_class
+from .states import BLOCKS, ENDED, FRESH, OPEN, Frame, State, scope_at, without
 
 __all__ = [
-    "MODULE",
-    "Frame",
-    "State",
     "awaits_loops",
     "begin_lines",
     "begin_loop",
@@ -23,6 +20,7 @@ __all__ = [
     "close",
     "commit",
     "end_line",
+    "ended",
     "hide",
     "is_deferred",
     "modules",
@@ -31,7 +29,6 @@ __all__ = [
     "pop_block",
     "pop_lambdas",
     "rest_owed",
-    "scope_at",
     "separate",
     "settled",
     "unpaid",
@@ -40,56 +37,6 @@ __all__ = [
 ]
 
 _NONE: frozenset[str] = frozenset()
-_SCOPES = ("module", "class", "function", "lambda")
-_BLOCKS = ("class", "function", "block")
-_FRESH, _ENDED, _OPEN = 0, 1, 2
-
-
-class Frame(NamedTuple):
-    """What is known within a frame.
-
-    Attributes:
-        kind: `module`, `class`, `function`, `lambda`; `block`; `def`, `type`, `parameters`, `except`, `loop`, `async`
-            (heads, before their colon); `brackets`; `loops` (brackets behind the `for` of a comprehension); `path` (a
-            module was named last).
-        names: bound here. Of a head, parameters.
-        modules: those of them that are modules whose names are known, with their names.
-        pending: that the statement binds when it ends, or that `:=` binds when its expression ends. Of loops, targets.
-        seen: names of scopes around that were used here. They may not be bound here any more.
-        owed: names that were used and must still be bound: of brackets, by the `for` of a comprehension; of a module or
-            function, by whatever comes later, for functions within it used them.
-        kept: names that functions within it use. They may not be deleted any more.
-        hidden: names that were deleted, or declared without a value.
-        outside: names that were declared global.
-        assigned: names that `:=` has bound between the brackets.
-        name: of the class or function, or the one that an `except` binds.
-        progress: of a block: its first line goes on, has ended, or lines of its own have begun. Of brackets: 0, or 1 if
-            they cannot become a comprehension. Of loops: 0 in what is iterated over, else 1.
-        flags: `async`, `loop`. Of a path, the module that an alias of it stands for.
-    """
-
-    kind: str
-    names: frozenset[str] = _NONE
-    modules: frozenset[tuple[str, str]] = frozenset()
-    pending: frozenset[str] = _NONE
-    seen: frozenset[str] = _NONE
-    owed: frozenset[str] = _NONE
-    kept: frozenset[str] = _NONE
-    hidden: frozenset[str] = _NONE
-    outside: frozenset[str] = _NONE
-    assigned: frozenset[str] = _NONE
-    name: str = ""
-    progress: int = _FRESH
-    flags: frozenset[str] = _NONE
-
-
-State = tuple[Frame, ...]
-MODULE = Frame("module", progress=_OPEN)
-
-
-def scope_at(state: State) -> int:
-    """Where the innermost scope is; comprehensions are none."""
-    return next(i for i in range(len(state) - 1, -1, -1) if state[i].kind in _SCOPES)
 
 
 # Names that are there
@@ -207,13 +154,16 @@ def bind(state: State, names: frozenset[str], module: str = "") -> State:
     declared = names & frame.outside
     if declared:
         outer = state[0]
-        state = changed(state, 0, names=outer.names | declared, hidden=outer.hidden - declared)
+        objects = without(outer.objects, declared)
+        state = changed(state, 0, names=outer.names | declared, hidden=outer.hidden - declared, objects=objects)
         state = _paid(state, 0, declared)
         names -= declared
     rest = frozenset(pair for pair in frame.modules if pair[0] not in names)
     kept = rest | {(name, module) for name in names} if module else rest
     frame = state[at]
-    state = changed(state, at, names=frame.names | names, hidden=frame.hidden - names, modules=kept)
+    objects = without(frame.objects, names)
+    bound, hidden = frame.names | names, frame.hidden - names
+    state = changed(state, at, names=bound, hidden=hidden, modules=kept, objects=objects)
     return _paid(state, at, names)
 
 
@@ -228,7 +178,9 @@ def hide(state: State, name: str) -> State:
     at = scope_at(state)
     frame = state[at]
     kept = frozenset(pair for pair in frame.modules if pair[0] != name)
-    return changed(state, at, names=frame.names - {name}, hidden=frame.hidden | {name}, modules=kept)
+    objects = without(frame.objects, frozenset([name]))
+    rest, hidden = frame.names - {name}, frame.hidden | {name}
+    return changed(state, at, names=rest, hidden=hidden, modules=kept, objects=objects)
 
 
 def commit(state: State) -> State:
@@ -265,18 +217,18 @@ def pop_lambdas(state: State) -> State:
 
 def end_line(state: State) -> State:
     """Behind a line, which may be the first one of a block."""
-    is_first = state[-1].kind in _BLOCKS and state[-1].progress == _FRESH
-    return changed(state, len(state) - 1, progress=_ENDED) if is_first else state
+    is_first = state[-1].kind in BLOCKS and state[-1].progress == FRESH
+    return changed(state, len(state) - 1, progress=ENDED) if is_first else state
 
 
 def begin_lines(state: State) -> State:
     """Where lines of a block begin."""
-    return changed(state, len(state) - 1, progress=_OPEN)
+    return changed(state, len(state) - 1, progress=OPEN)
 
 
 def settled(state: State) -> State:
     """Behind a block of one line, if it has ended."""
-    while state[-1].kind in _BLOCKS and state[-1].progress == _ENDED:
+    while state[-1].kind in BLOCKS and state[-1].progress == ENDED:
         state = pop_block(state)
     return state
 
@@ -286,7 +238,7 @@ def pop_block(state: State) -> State:
     *_, frame = state
     state = state[:-1]
     if frame.kind == "class":
-        return bind(state, frozenset([frame.name]))
+        return end_class(state, bind(state, frozenset([frame.name])), frame)
     if frame.kind == "block" and frame.name:
         return hide(state, frame.name)
     if frame.kind == "function" and frame.owed:
@@ -344,9 +296,14 @@ def begin_loop(state: State) -> State:
     return changed(state, at, kind="loops", progress=0, seen=frame.seen - lost, owed=frame.owed | lost)
 
 
-def unpaid(state: State) -> frozenset[str]:
-    """What would still be owed if the text ended here."""
+def ended(state: State) -> Frame:
+    """The module, if the text ended here."""
     state = commit(pop_lambdas(settled(state)))
     while len(state) > 1:
         state = pop_block(state)
-    return state[0].owed
+    return state[0]
+
+
+def unpaid(state: State) -> frozenset[str]:
+    """What would still be owed if the text ended here."""
+    return ended(state).owed

@@ -11,7 +11,7 @@ from ...rules import Rules
 from ...support.arguments import instance, integer
 from ..regex import parse_regex
 
-__all__ = ["PythonStyle", "style_text", "styled"]
+__all__ = ["PythonStyle", "block_text", "style_text", "styled"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,13 @@ def style_text(style: PythonStyle, with_names: bool) -> str:
     """What is read behind the grammar of Python, and that of its names, for a style."""
     text = _LINES + (_COLON_OF_NAMES if with_names else _COLON)
     return text + _DOCSTRINGS.replace("Q", style.quote or '"') if style.docstrings else text
+
+
+def block_text(style: PythonStyle) -> str:
+    """What stands between the colon of a class and its first statement."""
+    line = "\n" + " " * style.columns
+    quotes = 3 * (style.quote or '"')
+    return f"{line}{quotes}_{quotes}{line}" if style.docstrings else line
 
 
 def styled(python: Rules, style: PythonStyle) -> Rules:
