@@ -4,6 +4,7 @@
     python benchmarks/names.py --what sql
     python benchmarks/names.py --what postgresql
     python benchmarks/names.py --what python
+    python benchmarks/names.py --what python --attributes --keywords
     python benchmarks/names.py --what javascript
     python benchmarks/names.py --what typescript
     python benchmarks/names.py --what xml
@@ -14,7 +15,8 @@
 *sql*, *postgresql*: these built-in grammars for three databases, along the queries of `testdata/text_to_sql` that they
 have, beside the same grammars without a database. Calls into Python are those of the meaning's methods.
 
-*python*: Python whose names are defined, along programs of the shared data, beside Python.
+*python*: Python whose names are defined, along programs of the shared data, beside Python. `--attributes` and
+`--keywords` are options of `PythonNames`.
 
 *javascript*, *typescript*: the same for programs in JavaScript, whose names are declared.
 
@@ -138,6 +140,9 @@ def main(
     tokenizer: Annotated[str, typer.Option(help="A folder of shared/data/tokenizers.")] = "llama-3",
     count: Annotated[int, typer.Option(help="Names in the catalogue.")] = 1_000,
     texts: Annotated[int, typer.Option(help="Texts that are followed.")] = 50,
+    attributes: Annotated[bool, typer.Option(help="Of python: check attributes behind self.")] = False,
+    keywords: Annotated[bool, typer.Option(help="Of python: check keywords of calls.")] = False,
+    classes: Annotated[bool, typer.Option(help="Of python: only programs with a class.")] = False,
 ) -> None:
     """Masks with and without a meaning."""
     console, shared = Console(), shared_folder()
@@ -150,7 +155,10 @@ def main(
     elif what in ("python", "javascript", "typescript"):
         language = "python" if what == "python" else "javascript"
         programs = (shared / "data" / "programs" / f"{language}.jsonl").read_text(encoding="utf-8").splitlines()
-        rows = program_rows(vocabulary, what, [json.loads(line)["text"] for line in programs[:texts]])
+        found = [json.loads(line)["text"] for line in programs]
+        found = [text for text in found if not classes or "class " in text][:texts]
+        names = dv.PythonNames(attributes=attributes, keywords=keywords)
+        rows = program_rows(vocabulary, what, found, names if language == "python" else dv.JavaScriptNames())
     elif what == "xml":
         rows = xml_rows(vocabulary, texts)
     elif what == "references":
@@ -179,9 +187,10 @@ def sql_rows(vocabulary: dv.Vocabulary, language: str) -> list[list[str]]:
     return found.rows()
 
 
-def program_rows(vocabulary: dv.Vocabulary, language: str, programs: list[str]) -> list[list[str]]:
+def program_rows(
+    vocabulary: dv.Vocabulary, language: str, programs: list[str], names: dv.PythonNames | dv.JavaScriptNames
+) -> list[list[str]]:
     """Programs without an undefined name, one after the other."""
-    names = dv.PythonNames() if language == "python" else dv.JavaScriptNames()
     made = dv.Grammar.builtin(language, names=names)
     assert made.meaning is not None
     counted = Counted(made.meaning)

@@ -111,7 +111,7 @@ def explanation(
 def names_at(places: Sequence[_Place], symbols: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """By slot, where the name begins that fails at the last of these places, or else those that it begins.
 
-    Plain ones stand before those in quotation marks.
+    Plain ones stand before those that begin with an underscore, and these before those in quotation marks.
     """
     known: list[tuple[int, bytes, list[bytes]]] = []
     for place in reversed(places):
@@ -126,7 +126,7 @@ def names_at(places: Sequence[_Place], symbols: Sequence[str]) -> dict[str, tupl
         if names:
             found.setdefault(symbols[symbol].partition(":")[0], set()).update(names)
     return {
-        slot: tuple(sorted(names, key=lambda name: (not name[:1].isidentifier(), name)))
+        slot: tuple(sorted(names, key=lambda name: (not name[:1].isidentifier(), name[:1] == "_", name)))
         for slot, names in found.items()
     }
 

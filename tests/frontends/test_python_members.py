@@ -52,6 +52,7 @@ HAVE = [
     CLASS + "  def f(self, other): other.u = 1; return self.u\na = A(1)\na.f(a)\n",
     CLASS + "  def f(self): return self[0], self(1), self\n  def __call__(self, a): pass\n  def __getitem__(self, i): pass\nA(1).f()\n",
     "class A:\n  def __getattr__(self, name): return name\n  def f(self): return self.anything\nA().f()\n",
+    "class AMixin:\n  def f(self): return self.q\nclass B(AMixin):\n  q = 1\nB().f()\n",
     "class A(Exception):\n  def f(self): return self.args\nA().f()\n",
     "from enum import Enum\nclass A(Enum):\n  a = 1\n  def f(self): return self.value, self.name\nA.a.f()\n",
     "class M(type):\n  def __call__(cls): return 1\nclass A(metaclass=M):\n  def f(self): return self.anything\n",
@@ -237,7 +238,7 @@ def test_what_masks_lead_to_has_its_attributes_and_keywords(seed: int) -> None:
     grammar = dv.Grammar.builtin("python", names=names, extend="%override _strings: STRING+ | BYTES+")
     constraint = dv.compile(grammar, vocab)
     rng = random.Random(seed)
-    for _ in range(25):
+    for _ in range(8):
         text = walk(constraint, tokenizer, PIECES, rng, rng.randint(20, 200), cut=0.5)
         compile(text, "text", "exec")
         assert not wrong_attributes(text, later), text
@@ -259,14 +260,14 @@ def test_masks_are_what_each_token_is(seed: int) -> None:
 @pytest.mark.parametrize("later", [True, False])
 def test_no_place_is_a_dead_end(later: bool) -> None:
     names = dv.PythonNames(attributes=True, keywords=True, later=later)
-    assert check_meaning(dv.Grammar.builtin("python", names=names), walks=60, longest=120) == []
+    assert check_meaning(dv.Grammar.builtin("python", names=names), walks=25, longest=100) == []
 
 
 def test_states_travel() -> None:
     constraint = compiled()
     matcher = constraint.matcher()
     matcher.advance_bytes((CLASS + "  def f(self, b=1): return self.g\ndef f(a): pass\n").encode())
-    other = constraint.matcher_from_bytes(matcher.to_bytes())
+    other = constraint.resume(matcher.to_bytes())
     assert not other.is_accepting
     other.advance_bytes(b"class B(A): g = f(a=1)\n")
     assert other.is_accepting
@@ -276,7 +277,7 @@ def test_attributes_are_offered() -> None:
     vocab = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), b"self.wheels", None], eos=[257])
     names = dv.PythonNames(attributes=True, later=False)
     matcher = dv.compile(dv.Grammar.builtin("python", names=names), vocab).matcher()
-    matcher.advance_bytes(b"class Car:\n    def __init__(self):\n        self.speed = 0\n        self.stop = 1\n        self.")
+    matcher.advance_bytes(b"class Car:\n    def __init__(self):\n        self.speed = 0\n        self.stop = 1\n        return self.")
     told = matcher.explain(ord("w"))
     assert not told.allowed and told.names["own_attribute"][:2] == ("speed", "stop")
     assert "speed, stop" in told.reason

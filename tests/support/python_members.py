@@ -54,6 +54,7 @@ class _Class:
         self.node = node
         self.bases: list[_Class] = []
         self.is_checked = not node.keywords and all(_first(each) in _KEEP_CLASS for each in node.decorator_list)
+        self.is_checked &= "mixin" not in node.name.lower()
         self.has = list(_bound(node.body))
         self.reads: list[tuple[ast.Attribute, bool]] = []
         names = {name for name, _ in self.has}

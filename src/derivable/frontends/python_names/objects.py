@@ -131,8 +131,8 @@ def begin_class(state: State, head: Frame, checks: bool) -> State:
     """Behind the colon of a class."""
     is_open = "open" in head.flags
     flags = _NONE if is_open or head.bases or "decorated" in head.flags else frozenset(["plain"])
-    # Of what is within functions or classes nobody could say later what it lacks.
-    if is_open or not checks or scope_at(state) > 0:
+    # Of what is within functions or classes nobody could say later what it lacks. A mixin lacks what others bring.
+    if is_open or not checks or scope_at(state) > 0 or "mixin" in head.name.lower():
         return (*state, Frame("class", name=head.name, flags=flags, bases=head.bases))
     members = head.members | _OBJECT
     return (*state, Frame("class", name=head.name, flags=flags | {"checked"}, members=members, bases=head.bases))
