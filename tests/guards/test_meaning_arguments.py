@@ -39,7 +39,7 @@ def test_no_meaning(value: Any) -> None:
 @pytest.mark.parametrize("value", [None, 3, "text", b"text", [1], [None], [b"a"]], ids=kind_of)
 def test_no_names(value: Any) -> None:
     refused(lambda: dv.Names(value), dv.ArgumentError)
-    for name in ("imports", "known", "builtins", "later"):
+    for name in ("imports", "known", "builtins", "later", "attributes", "keywords"):
         if value is not None or name not in ("imports", "builtins"):
             refused(lambda name=name: dv.PythonNames(**{name: value}), dv.DerivableError)
     for name in ("imports", "known", "builtins", "types", "later"):

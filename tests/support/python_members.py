@@ -199,10 +199,18 @@ def _bound(body: list[ast.stmt], nested: bool = False) -> Iterator[tuple[str, tu
             elif isinstance(each, Function):
                 yield each.name, _begin(each.body[0])
                 if nested:
-                    yield from ((argument.arg, _begin(each)) for argument in ast.walk(each.args) if isinstance(argument, ast.arg))
+                    yield from (
+                        (argument.arg, _begin(each))
+                        for argument in ast.walk(each.args)
+                        if isinstance(argument, ast.arg)
+                    )
                 continue
             for node in _own_parts(each):
-                name = getattr(node, "name", None) if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) else None
+                name = (
+                    getattr(node, "name", None)
+                    if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar)
+                    else None
+                )
                 if isinstance(node, ast.alias):
                     name = (node.asname or node.name).partition(".")[0]
                 if isinstance(node, ast.MatchMapping):

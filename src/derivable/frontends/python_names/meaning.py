@@ -83,7 +83,8 @@ class ScopesMeaning(Meaning):
         slots: those that the grammar has.
     """
 
-    all_slots, all_names = SLOTS, NAMES
+    all_slots: tuple[str, ...] = SLOTS
+    all_names: tuple[str, ...] = NAMES
 
     def __init__(
         self, known: frozenset[str], imports: Modules | None, later: bool, slots: Collection[str] = SLOTS

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Collection, Hashable
 from typing import Any
 
 from ...meaning import Names
 from ..frames import changed, enclosing
-from .meaning import ANY, NAMES, NO_NAMES, SLOTS, ScopesMeaning, without_brackets
+from .meaning import ANY, NAMES, SLOTS, ScopesMeaning, without_brackets
 from .modules import Modules
 from .objects import (
     begin_class,
@@ -36,11 +36,14 @@ _OF_KNOWN = ("own_attribute", "own_set", "open_call")
 _PARAMETERS = ("star_parameter", "keywords_parameter")
 _MORE_NAMES = ("known_name", "own_attribute", "own_set", "set_attribute", *_PARAMETERS)
 _REST = ("open_call", "open_bases", "slash", "at_sign")
-_HIDE_BASES = frozenset(
-    ["open_round", "open_square", "open_curly", "open_subscript", "open_call", "own_attribute", "module_name"]
-    + ["unpack", "unpack_pairs", "keyword", "lambda_word"]
+_HIDE_BASES = (
+    *("open_round", "open_square", "open_curly", "open_subscript", "open_call", "own_attribute", "module_name"),
+    *("unpack", "unpack_pairs", "keyword", "lambda_word"),
 )
+"""Read directly between the brackets of a class, they make its base something else than a class by its name."""
+
 _OPENERS = frozenset(["setattr", "vars", "exec", "object"])
+"""Who uses them may set attributes by their names, as texts."""
 
 
 class MembersMeaning(ScopesMeaning):

@@ -167,9 +167,7 @@ def end_class(before: State, state: State, frame: Frame) -> State:
     owed = frame.owed - members if members is not None else _NONE
     if keywords is None and members is None:
         return state
-    return with_object(
-        state, Known(frame.name, "class", keywords, members if is_once else None, frame.bases, owed)
-    )
+    return with_object(state, Known(frame.name, "class", keywords, members if is_once else None, frame.bases, owed))
 
 
 def _paid(state: State, bases: frozenset[str], members: frozenset[str] | None) -> State:
