@@ -13,8 +13,8 @@
 
 #include "index/lexeme_texts.hpp"
 #include "index/residuals.hpp"
-#include "index/token_set.hpp"
 #include "lexing/lexer.hpp"
+#include "tokens/token_set.hpp"
 
 namespace derivable {
 

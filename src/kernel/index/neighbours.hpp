@@ -11,10 +11,10 @@
 
 #include "index/residuals.hpp"
 #include "index/split_walk.hpp"
-#include "index/vocabulary.hpp"
 #include "lexing/lexer.hpp"
 #include "support/accelerators.hpp"
 #include "support/hashing.hpp"
+#include "tokens/vocabulary.hpp"
 
 namespace derivable {
 

@@ -34,12 +34,12 @@
 #include "index/prospects.hpp"
 #include "index/residuals.hpp"
 #include "index/split.hpp"
-#include "index/vocabulary.hpp"
 #include "lexing/lexer.hpp"
 #include "support/accelerators.hpp"
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
 #include "support/lock.hpp"
+#include "tokens/vocabulary.hpp"
 
 namespace derivable {
 

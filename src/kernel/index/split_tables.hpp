@@ -14,19 +14,19 @@
 #include <utility>
 #include <vector>
 
-#include "index/byte_classes.hpp"
 #include "index/prospects.hpp"
 #include "index/residuals.hpp"
 #include "index/split.hpp"
 #include "index/stretches.hpp"
-#include "index/token_set.hpp"
-#include "index/vocabulary.hpp"
 #include "lexing/lexer.hpp"
 #include "support/arena.hpp"
 #include "support/byte_set.hpp"
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
 #include "support/lock.hpp"
+#include "tokens/byte_classes.hpp"
+#include "tokens/token_set.hpp"
+#include "tokens/vocabulary.hpp"
 
 namespace derivable {
 

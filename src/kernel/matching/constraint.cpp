@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "matching/prewarm.hpp"
+#include "masks/prewarm.hpp"
 #include "support/archive.hpp"
 #include "support/errors.hpp"
 #include "support/packed.hpp"

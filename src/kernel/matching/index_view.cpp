@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "matching/context.hpp"
+#include "masks/context.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
