@@ -28,7 +28,7 @@ void BudgetWalk::visit(const Item& x, uint32_t* words) {
     engine_.access.take();
     bounds_.count(x.depth, engine_.spanner.bytes());
     Lexer& lexer = engine_.access.lexer();
-    for (LexState single : lexer.singles(lexer.members(x.lex))) {
+    for (LexState single : lexer.sets.singles(lexer.members(x.lex))) {
         engine_.access.pass();
         visit_member(x, single, words);
     }
@@ -37,14 +37,14 @@ void BudgetWalk::visit(const Item& x, uint32_t* words) {
 void BudgetWalk::visit_member(const Item& x, LexState single, uint32_t* words) {
     Lexer& lexer = engine_.access.lexer();
     std::vector<After> behind;
-    for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(single))) {
+    for (Symbol symbol : engine_.terminals.of(lexer.automata.terminal_of(single))) {
         if (engine_.terminals.is_ignored(symbol)) behind.push_back(lexemes_.after_ignored(x.stack, x.environment));
         const After after = lexemes_.after(symbol, x.stack, x.environment);
         if (after.stack != kNoFrontier) behind.push_back(after);
     }
     if (behind.empty()) return;
     engine_.access.take();
-    const LexState canonical = lexer.canonical(single);
+    const LexState canonical = lexer.alike.canonical(single);
     const Split& split = engine_.spanner.split(x.residual, canonical);
     work(2 + split.inside.size() + split.exits.size());
     if (!split.inside.empty()) end_inside(x, single, split, behind, words);
@@ -57,8 +57,8 @@ void BudgetWalk::end_inside(const Item& x, LexState single, const Split& split, 
     for (const After& after : behind) witnesses.push_back(witnesses_.at_boundary(after.stack, after.environment));
     engine_.access.take();
     Lexer& lexer = engine_.access.lexer();
-    const std::vector<LexemeRest>& rests = engine_.spanner.rests().of(x.residual, lexer.equal(single));
-    const uint32_t bound = engine_.terminals.max_tokens(lexer.terminal_of(single));
+    const std::vector<LexemeRest>& rests = engine_.spanner.rests().of(x.residual, lexer.alike.equal(single));
+    const uint32_t bound = engine_.terminals.max_tokens(lexer.automata.terminal_of(single));
     const FewestTokens& fewest = engine_.spanner.rests().fewest_tokens();
     // A bound on the number of characters lets fewer tokens through than there are of such a rest.
     std::vector<uint32_t> inside(vocabulary_.words()), some(vocabulary_.words());
@@ -92,7 +92,7 @@ void BudgetWalk::end_inside(const Item& x, LexState single, const Split& split, 
 
 // What is left of tokens behind the lexeme.
 void BudgetWalk::leave(const Item& x, const Split& split, const After& after, uint32_t* words) {
-    const Answer<LexState> start = lexemes_.start(engine_.stacks.accepts(after.stack), Lexer::kFree, after.environment);
+    const Answer<LexState> start = lexemes_.start(engine_.stacks.accepts(after.stack), Formulas::kFree, after.environment);
     if (start.value == kNoState) return;
     for (const Split::Exit& e : split.exits) {
         engine_.access.pass();

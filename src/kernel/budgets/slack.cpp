@@ -32,7 +32,7 @@ void Slack::find_per_token() {
         if (!productions.is_used(s) && !engine_.terminals.is_ignored(s)) continue;
         engine_.access.take();
         const TerminalId terminal = engine_.terminals.to_lexer(s);
-        if (engine_.spanner.lexer.recognizer(terminal).is_empty()) continue;
+        if (engine_.spanner.lexer.automata.recognizer(terminal).is_empty()) continue;
         const LexemeTexts::Outline& outline = ways_.texts().outline(terminal);
         rest_ = std::max(rest_, outline.longest_rest * ways_.longest_spelling());
         const Cost growth = engine_.terminals.is_ignored(s) ? 0 : corners.growth(s);
@@ -146,8 +146,8 @@ void Slack::each_behind(const Parse& t, Visit visit) {
     }
     Lexer& lexer = engine_.access.lexer();
     if (lexer.is_fresh(t.lex)) return;
-    for (LexState single : lexer.singles(lexer.members(t.lex)))
-        for (Symbol symbol : engine_.terminals.of(engine_.access.lexer().terminal_of(single))) {
+    for (LexState single : lexer.sets.singles(lexer.members(t.lex)))
+        for (Symbol symbol : engine_.terminals.of(engine_.access.lexer().automata.terminal_of(single))) {
             After after{t.stack, t.environment};
             if (!engine_.terminals.is_ignored(symbol)) after = lexemes_.after(symbol, t.stack, t.environment);
             if (after.stack != kNoFrontier) visit(after, single);
@@ -160,8 +160,8 @@ uint64_t Slack::rest_of_name(const Parse& t) {
     const Symbol slot = engine_.slots.symbol(t.slot);
     if (!engine_.slots.names(t.slot).unlike(engine_.slots.node(t.slot))) return tokens_of(ways_.symbols()[slot]);
     Lexer& lexer = engine_.access.lexer();
-    for (LexState single : lexer.singles(lexer.members(t.lex)))
-        if (lexer.terminal_of(single) == engine_.terminals.to_lexer(slot) && lexer.accepts_single(single)) return 1;
+    for (LexState single : lexer.sets.singles(lexer.members(t.lex)))
+        if (lexer.automata.terminal_of(single) == engine_.terminals.to_lexer(slot) && lexer.automata.accepts(single)) return 1;
     return 1 + 2 * kName;
 }
 

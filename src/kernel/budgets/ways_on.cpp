@@ -35,7 +35,7 @@ void WaysOn::list_separators() {
     starts.erase(std::remove(starts.begin(), starts.end(), kNoState), starts.end());
     const auto takes = [&](LexState start, char blank) {
         const LexState behind = lexer.step(start, uint8_t(blank));
-        return behind != kNoState && lexer.accepts_single(behind);
+        return behind != kNoState && lexer.automata.accepts(behind);
     };
     for (const char blank : {' ', '\n'})
         if (std::any_of(starts.begin(), starts.end(), [&](LexState start) { return takes(start, blank); }))
@@ -75,7 +75,7 @@ std::vector<Cost> WaysOn::terminal_costs() {
             costs[s] = cost_of(tokens, bytes);
             continue;
         }
-        const Recognizer& recognizer = engine_.access.lexer().recognizer(terminals.to_lexer(s));
+        const Recognizer& recognizer = engine_.access.lexer().automata.recognizer(terminals.to_lexer(s));
         // PERF: a table of numbers between bounds takes 0.3 ms to make, and few are reached. What they take is guessed from the digits of the bounds.
         if (recognizer.awaits_table()) costs[s] = cost_of(uint32_t(1 + recognizer.key().size() / 8), recognizer.key().size());
         if (recognizer.awaits_table() || recognizer.is_empty()) continue;

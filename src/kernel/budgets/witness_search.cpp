@@ -59,10 +59,10 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from, size
             all.push_back({ways_.stacks().of(t.stack), {}, t.stack, t.environment, false, t.meaning});
             continue;
         }
-        for (LexState member : lexer.singles(lexer.members(t.lex))) {
+        for (LexState member : lexer.sets.singles(lexer.members(t.lex))) {
             engine_.access.take();
             for (const std::string& text : texts(member, most_texts))
-                for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
+                for (Symbol symbol : engine_.terminals.of(lexer.automata.terminal_of(member))) {
                     add_start(all, t, symbol, text, t.meaning);
                     if (ways_.is_newline(symbol) && text.empty()) add_newlines(all, t, symbol);
                 }
@@ -86,8 +86,8 @@ void WitnessSearch::add_name_starts(std::vector<Start>& all, const Parse& t, siz
     std::vector<std::string> rests = engine_.slots.rests(t.slot, kMost);
     if (rests.empty()) {
         Lexer& lexer = engine_.access.lexer();
-        for (LexState member : lexer.singles(lexer.members(t.lex)))
-            if (lexer.terminal_of(member) == engine_.terminals.to_lexer(slot))
+        for (LexState member : lexer.sets.singles(lexer.members(t.lex)))
+            if (lexer.automata.terminal_of(member) == engine_.terminals.to_lexer(slot))
                 for (std::string& text : texts(member, most_texts)) rests.push_back(std::move(text));
     }
     for (const std::string& rest : rests) {

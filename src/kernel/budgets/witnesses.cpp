@@ -87,11 +87,11 @@ Witness Witnesses::find_by_stacks(const Parses& parses) {
             continue;
         }
         Lexer& lexer = engine_.access.lexer();
-        for (LexState member : lexer.singles(lexer.members(t.lex))) {
+        for (LexState member : lexer.sets.singles(lexer.members(t.lex))) {
             engine_.access.take();
-            const std::optional<std::string> text = ways().texts().shortest(lexer.equal(member));
+            const std::optional<std::string> text = ways().texts().shortest(lexer.alike.equal(member));
             if (!text) continue;
-            for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
+            for (Symbol symbol : engine_.terminals.of(lexer.automata.terminal_of(member))) {
                 if (engine_.terminals.is_ignored(symbol)) offer(*text, at_boundary(t.stack, t.environment));
                 const After after = lexemes_.after(symbol, t.stack, t.environment);
                 if (after.stack != kNoFrontier) offer(*text, at_boundary(after.stack, after.environment));

@@ -71,7 +71,7 @@ void Borders::find_distances() {
     for (Symbol slot : engine_.slots.symbols()) is_inner[slot] = 1;
     const IndentationSpec& blocks = engine_.environments.indentations.spec;
     for (Symbol s = 1; s < n; s++) {
-        Recognizer recognizer = engine_.access.lexer().recognizer(engine_.terminals.to_lexer(s));
+        Recognizer recognizer = engine_.access.lexer().automata.recognizer(engine_.terminals.to_lexer(s));
         if (s == blocks.indent || s == blocks.dedent) lengths_[s] = 0;
         else if (!recognizer.awaits_table() && recognizer.has_table() && !recognizer.is_empty() && !recognizer.past()) {
             const std::optional<std::string> text = recognizer.shortest_rest(0, 'a');
@@ -161,7 +161,7 @@ class Borders::Search {
 
     void leave(const Parse& t, Symbol symbol, bool ignored, Obligations obligations, const Nodes& nodes, LineEnds line_ends) {
         Lexemes& lexemes = b_.lexemes_;
-        if (b_.engine_.access.lexer().obligations_hold_at_end(obligations)) {
+        if (b_.engine_.access.lexer().formulas.hold_at_end(obligations)) {
             const After end = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
             if (end.stack != kNoFrontier) begin(b_.engine_.stacks.minimal(end.stack), end.environment, nodes);
         }
@@ -217,8 +217,8 @@ class Borders::Search {
     void walk(uint32_t node, LexState state, Environment environment, uint64_t ignored, std::map<Ended, Nodes>& ended) {
         Lexer& lexer = b_.engine_.access.lexer();
         uint64_t needed = kFar;  // bytes behind the lexeme
-        for (LexState single : lexer.singles(lexer.members(state)))
-            for (Symbol symbol : b_.engine_.terminals.of(lexer.terminal_of(single)))
+        for (LexState single : lexer.sets.singles(lexer.members(state)))
+            for (Symbol symbol : b_.engine_.terminals.of(lexer.automata.terminal_of(single)))
                 needed = std::min(needed, b_.engine_.terminals.is_ignored(symbol) ? ignored : b_.distances_[symbol]);
         if (height(node) <= needed) return;
         for (const Lexer::Exit& e : lexer.exits(state)) ended[{e.terminal, e.obligations, environment}].push_back(node);

@@ -26,7 +26,7 @@ uint64_t mixed(uint64_t hash, const std::vector<uint64_t>& sorted) {
 std::vector<std::pair<Symbol, uint32_t>> named_lexeme(Lexer& lexer, const Terminals& terminals, LexState lex) {
     std::vector<std::pair<Symbol, uint32_t>> out;
     for (auto [terminal, state] : lexer.describe(lex))
-        for (Symbol s : terminals.of(terminal)) out.emplace_back(s, lexer.recognizer(terminal).has_table() ? state : 0);
+        for (Symbol s : terminals.of(terminal)) out.emplace_back(s, lexer.automata.recognizer(terminal).has_table() ? state : 0);
     return out;
 }
 

@@ -197,12 +197,12 @@ MaskCache::Endings Masks::endings(const Parse& t) {
         engine_.spanner.lexer.is_fresh(t.lex))
         return {};
     const Lexer& lexer = engine_.access.lexer();
-    const Lexer::Singles members = lexer.singles(lexer.members(t.lex));
+    const Singles members = lexer.sets.singles(lexer.members(t.lex));
     if (members.size() > MaskCache::Endings::kMost) return {};
     MaskCache::Endings out;
     for (LexState member : members) {
         const size_t before = out.size;
-        for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
+        for (Symbol symbol : engine_.terminals.of(lexer.automata.terminal_of(member))) {
             if (engine_.terminals.is_ignored(symbol)) return {};
             const After after = lexemes_.after(symbol, t.stack, t.environment);
             if (after.stack == kNoFrontier) continue;
@@ -256,7 +256,7 @@ const PackedMask* Masks::keep(const Parse& t, const MaskCache::Endings& endings,
 // Lexemes in progress, or stacks.
 uint64_t Masks::alternatives_of(const Parse& t) const {
     const Lexer& lexer = engine_.spanner.lexer;
-    return std::max<uint64_t>(lexer.singles(lexer.members(t.lex)).size(), engine_.stacks.nodes(t.stack).size());
+    return std::max<uint64_t>(lexer.sets.singles(lexer.members(t.lex)).size(), engine_.stacks.nodes(t.stack).size());
 }
 
 Masks::Computed Masks::compute(const Parse& t, const MaskCache::Endings& endings) {
@@ -313,7 +313,7 @@ std::optional<Masks::Computed> Masks::walk(const Parse& t, const MaskCache::Endi
     const auto known = long_walks_.find(t.lex);
     if (!all && known != long_walks_.end() && known->second >= kAttempts) return std::nullopt;
     for (bool is_ambiguous = false, again = true; again && !is_ambiguous;) {
-        const uint32_t settled = engine_.spanner.lexer.num_long_settled();
+        const uint32_t settled = engine_.spanner.lexer.alike.num_long_settled();
         Task task(allowed);
         task.enter();
         try {
@@ -329,7 +329,7 @@ std::optional<Masks::Computed> Masks::walk(const Parse& t, const MaskCache::Endi
         }
         task.leave();
         // PERF: what was allowed went there, and the next walk finds it.
-        again = settled != engine_.spanner.lexer.num_long_settled();
+        again = settled != engine_.spanner.lexer.alike.num_long_settled();
         if (again) work();  // it may have been too much for the whole
     }
     if (long_walks_.size() > kMost) long_walks_.clear();

@@ -78,7 +78,7 @@ void MemberWalk::visit(const Item& x, Union& all, GetAfter after) {
             work(5);
             p_.access.pass();
             p_.access.take();
-            visit(x, p_.spanner.split(x.residual, lexer_.canonical(single)), lexer_.terminal_of(single), all, after);
+            visit(x, p_.spanner.split(x.residual, lexer_.alike.canonical(single)), lexer_.automata.terminal_of(single), all, after);
         }
     };
     if (const Spanner::Joint& joint = p_.spanner.joint(x.residual, members); joint.together != kNoState) {
@@ -92,7 +92,7 @@ void MemberWalk::visit(const Item& x, Union& all, GetAfter after) {
             return visit_each(joint.rest);
         }
     }
-    visit_each(lexer_.singles(members));
+    visit_each(lexer_.sets.singles(members));
 }
 
 template <class GetAfter>
@@ -132,7 +132,7 @@ void MemberWalk::visit(const Item& x, const Split& split, TerminalId of, Union& 
 
 void MemberWalk::visit_behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth, Union& all) {
     const auto [set, looked] = p_.stacks.accepted(after.stack);
-    const Answer<LexState> start = p_.lexemes.start(set, Lexer::kFree, after.environment);
+    const Answer<LexState> start = p_.lexemes.start(set, Formulas::kFree, after.environment);
     Reach before = std::exchange(all.reach, looked | start.reach);
     if (start.value != kNoState)
         visit({residual, start.value, after.stack, after.environment, ended, depth}, all,

@@ -274,7 +274,7 @@ LexState Names::alike(LexState lex, Symbol slot) {
     if (const auto known = alike_.find(key); known != alike_.end()) return known->second;
     std::vector<uint32_t> owes{terminal.index()};  // to each kind of byte
     const std::vector<Lexer::Exit> exits = lexer.exits(lex);
-    for (uint8_t byte : lexer.representative_bytes()) {
+    for (uint8_t byte : lexer.kinds.representatives()) {
         for (const Lexer::Exit& e : exits)
             if (e.terminal == terminal) owes.push_back(lexer.unsettled(e.obligations, byte).index());
         owes.push_back(~0u);
@@ -348,7 +348,7 @@ std::vector<uint32_t> Names::followers(const Parse& name, uint32_t node) {
     const ByteSet& next = next_bytes(engine_.slots.symbol(name.slot));
     for (uint32_t child = node + 1; child < trie.end[node]; child = trie.end[child])
         if (next[trie.byte[child]] && std::any_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) {
-                return lexer.unsettled(e.obligations, trie.byte[child]) != Lexer::kViolated;
+                return lexer.unsettled(e.obligations, trie.byte[child]) != Formulas::kViolated;
             }))
             found.push_back(child);
     return found;

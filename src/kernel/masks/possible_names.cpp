@@ -67,7 +67,7 @@ class Search {
 
 NameSetRef PossibleNames::of(const Lexer& lexer, TerminalId terminal, const NameSetRef& names) {
     if (!names || !names->excluded() || !names->excluded()->listed()) return names;
-    const Recognizer& recognizer = lexer.recognizer(terminal);
+    const Recognizer& recognizer = lexer.automata.recognizer(terminal);
     if (!recognizer.has_table() || recognizer.past()) return names;
     const std::vector<char>& few = few_rests(terminal, recognizer);
     if (std::find(few.begin(), few.end(), char(1)) == few.end()) return names;

@@ -35,7 +35,7 @@ void prewarm(Lexer& lexer, Stacks& stacks, const Terminals& terminals, const Env
             if (!std::exchange(seen[accepts], 1)) places.push_back({after.stack, after.environment, accepts, i, t});
         }
     }
-    const Obligations past = lexer.nothing_owed(lexer.step_obligations(lexer.text_start(), ' '));
+    const Obligations past = lexer.formulas.nothing_owed(lexer.formulas.step(lexer.formulas.text_start(), ' '));
     auto start = [&](const Place& p) { return lexemes.start(p.accepts, past); };
     auto visit = [&](const Place& p, uint8_t byte) {
         Parses parses;
@@ -57,7 +57,7 @@ void prewarm(Lexer& lexer, Stacks& stacks, const Terminals& terminals, const Env
         // And where the lexeme before may have ended with its first byte.
         const Place& before = places[best.before];
         if (best.terminal == kEnd || start(before) == kNoState) continue;
-        for (uint8_t byte : lexer.representative_bytes()) {
+        for (uint8_t byte : lexer.kinds.representatives()) {
             const LexState s = lexer.step(start(before), byte);
             if (s == kNoState) continue;
             const std::vector<Lexer::Exit>& exits = lexer.exits(s);

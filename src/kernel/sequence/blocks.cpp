@@ -99,7 +99,7 @@ Answer<bool> Blocks::closes(Frontier f, Environment environment) {
 
 const std::vector<uint8_t>& Blocks::bytes_in_newlines() {
     if (bytes_in_newlines_.empty()) {
-        std::vector<uint8_t> bytes = lexer_.representative_bytes();
+        std::vector<uint8_t> bytes = lexer_.kinds.representatives();
         for (uint8_t b : {'\n', '\r', ' ', '\t', '\f'})
             if (std::find(bytes.begin(), bytes.end(), b) == bytes.end()) bytes.push_back(b);
         bytes_in_newlines_ = std::move(bytes);
@@ -196,7 +196,7 @@ class Blocks::NewlineSearch {
         } else {
             go_on(symbol, e.obligations, at);
         }
-        if (found_ || !b_.lexer_.obligations_hold_at_end(e.obligations)) return;
+        if (found_ || !b_.lexer_.formulas.hold_at_end(e.obligations)) return;
         const After last = after(symbol, at, true);
         reach_ |= last.reach;
         if (last.stack == kNoFrontier) return;
@@ -257,7 +257,7 @@ bool Blocks::newline_goes_on(TerminalId newline) {
     std::unordered_map<LexState, char> seen;
     // What stands before a lexeme may tell which it can be.
     constexpr size_t kMaxPasts = 64;
-    for (Obligations past : lexer_.all_pasts(kMaxPasts))
+    for (Obligations past : lexer_.formulas.all_pasts(kMaxPasts))
         if (const LexState start = lexer_.start({newline}, past); start != kNoState && seen.try_emplace(lexer_.members(start), 1).second)
             all.push_back(lexer_.members(start));
     if (all.empty()) return false;

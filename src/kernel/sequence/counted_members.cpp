@@ -35,7 +35,7 @@ Answer<LexState> CountedMembers::start(AcceptSet accept_set, Environment tally, 
     for (Symbol s : stacks_.terminals(accept_set))
         if (s != kEnd && tallies_.allows(s, tally, in_order)) candidates.push_back(terminals_.to_lexer(s));
     Lexer& lexer = access_.lexer();
-    LexState state = candidates.empty() ? kNoState : lexer.start(candidates, lexer.text_start());
+    LexState state = candidates.empty() ? kNoState : lexer.start(candidates, lexer.formulas.text_start());
     if (state != kNoState) state = lexer.members(state);
     starts_[key] = state;
     return {state, reach};
@@ -48,8 +48,8 @@ Parses CountedMembers::in_order(const Parses& parses) {
         const AcceptSet accepts = stacks_.accepts(t.stack);
         Lexer& lexer = access_.lexer();
         if (asks(accepts) && !lexer.is_fresh(t.lex))
-            t.lex = lexer.members_if(t.lex, [&](LexState single) {
-                for (Symbol s : terminals_.of(lexer.terminal_of(single)))
+            t.lex = lexer.sets.keep_if(t.lex, [&](LexState single) {
+                for (Symbol s : terminals_.of(lexer.automata.terminal_of(single)))
                     if (stacks_.contains(accepts, s) && tallies_.allows(s, t.environment, true)) return true;
                 return false;
             });

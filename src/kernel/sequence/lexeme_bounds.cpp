@@ -25,8 +25,8 @@ void LexemeBounds::prepare() {
 }
 
 uint64_t LexemeBounds::rest(LexState single) {
-    if (engine_.access.lexer().accepts_single(single)) return 0;
-    const std::optional<std::string> text = engine_.spanner.rests().texts().shortest(engine_.access.lexer().equal(single));
+    if (engine_.access.lexer().automata.accepts(single)) return 0;
+    const std::optional<std::string> text = engine_.spanner.rests().texts().shortest(engine_.access.lexer().alike.equal(single));
     return text ? text->size() : ~0ULL;
 }
 
@@ -35,9 +35,9 @@ uint64_t LexemeBounds::longest_rest(TerminalId terminal) const { return engine_.
 template <class Judge>
 bool LexemeBounds::some_member(LexState lex, Judge judge) const {
     Lexer& lexer = engine_.access.lexer();
-    const Lexer::Singles members = lexer.singles(lexer.members(lex));
+    const Singles members = lexer.sets.singles(lexer.members(lex));
     return std::any_of(members.begin(), members.end(), [&](LexState single) {
-        const TerminalId terminal = lexer.terminal_of(single);
+        const TerminalId terminal = lexer.automata.terminal_of(single);
         const uint32_t bound = engine_.terminals.max_tokens(terminal);
         return bound != kAnyNumber && judge(single, terminal, bound);
     });
@@ -74,11 +74,11 @@ void LexemeBounds::end_token(Parses& parses, const Stepper::Keep& keep) {
         const auto ends_now = [&](LexState single, TerminalId terminal, uint32_t bound) { return ends(single, terminal, bound, tokens); };
         if (some_member(t.lex, ends_now)) {
             std::vector<TerminalId> ended;
-            const LexState left = lexer.members_if(lexer.members(t.lex), [&](LexState single) {
-                const TerminalId terminal = lexer.terminal_of(single);
+            const LexState left = lexer.sets.keep_if(lexer.members(t.lex), [&](LexState single) {
+                const TerminalId terminal = lexer.automata.terminal_of(single);
                 const uint32_t bound = engine_.terminals.max_tokens(terminal);
                 if (bound == kAnyNumber || !ends_now(single, terminal, bound)) return true;
-                if (tokens >= bound && lexer.accepts_single(single)) ended.push_back(terminal);
+                if (tokens >= bound && lexer.automata.accepts(single)) ended.push_back(terminal);
                 return false;
             });
             for (TerminalId terminal : ended) end_lexeme(t, terminal, parses, keep);

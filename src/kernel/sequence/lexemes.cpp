@@ -5,7 +5,7 @@
 namespace derivable {
 
 LexState Lexemes::start(AcceptSet accept_set, Obligations obligations) {
-    const uint32_t past = scannerless_ ? 0 : engine_.spanner.lexer.past(obligations);
+    const uint32_t past = scannerless_ ? 0 : engine_.spanner.lexer.formulas.past(obligations);
     if (starts_.size() <= past) starts_.resize(past + 1);
     IdVector<AcceptSet, LexState>& starts = starts_[past];
     starts.reach(accept_set, 0, kUnknownStart);
@@ -30,7 +30,7 @@ LexState Lexemes::start(AcceptSet accept_set, Obligations obligations) {
 LexState Lexemes::between(Frontier stack, Environment environment) {
     const AcceptSet accepts = engine_.stacks.accepts(stack);
     Lexer& lexer = engine_.access.lexer();
-    const LexState first = start(accepts, lexer.text_start(), environment).value;
+    const LexState first = start(accepts, lexer.formulas.text_start(), environment).value;
     return lexer.fresh(first == kNoState ? lexer.none() : first);
 }
 
@@ -54,7 +54,7 @@ bool Lexemes::step_name(Parse& t, uint8_t byte) {
 const ByteSet& Lexemes::first_bytes(Symbol slot) {
     if (const auto known = first_bytes_.find(slot); known != first_bytes_.end()) return known->second;
     engine_.access.take();
-    const auto [first, last] = engine_.spanner.lexer.recognizer(engine_.terminals.to_lexer(slot)).outer_bytes();
+    const auto [first, last] = engine_.spanner.lexer.automata.recognizer(engine_.terminals.to_lexer(slot)).outer_bytes();
     return first_bytes_[slot] = first;
 }
 
@@ -64,8 +64,8 @@ bool Lexemes::step_lexeme_of(Symbol slot, Parse& t, uint8_t byte) {
     t.lex = lexer.step(t.lex, byte);
     if (t.lex == kNoState) return false;
     t.environment = environment_in(t.lex, t.environment, byte);
-    const Lexer::Singles members = lexer.singles(lexer.members(t.lex));
-    return std::any_of(members.begin(), members.end(), [&](LexState single) { return lexer.terminal_of(single) == terminal; });
+    const Singles members = lexer.sets.singles(lexer.members(t.lex));
+    return std::any_of(members.begin(), members.end(), [&](LexState single) { return lexer.automata.terminal_of(single) == terminal; });
 }
 
 Answer<bool> Lexemes::may_end(const Parse& t) {

@@ -28,7 +28,7 @@ class Lexemes {
 
     // The state before a lexeme that is a name, of a slot that a stack accepts; `plain`: start(), for one that is none.
     LexState start_of_slot(Symbol slot, LexState plain) {
-        return scannerless_ ? engine_.access.lexer().start({engine_.terminals.to_lexer(slot)}, Lexer::kFree) : plain;
+        return scannerless_ ? engine_.access.lexer().start({engine_.terminals.to_lexer(slot)}, Formulas::kFree) : plain;
     }
     // Calls begin(parse) for each name that may begin on this stack, before its first byte, which is one of these; `plain` as above.
     template <class Begin>
@@ -125,8 +125,8 @@ void Lexemes::each_end_of_name(const Parse& t, bool at_end, Visit visit, std::op
     const std::vector<Lexer::Exit> exits = lexer.exits(t.lex);
     for (const Lexer::Exit& e : exits) {
         if (e.terminal != engine_.terminals.to_lexer(slot)) continue;
-        if (at_end && !scannerless_ && !lexer.obligations_hold_at_end(e.obligations)) continue;
-        if (before && lexer.step_obligations(e.obligations, *before) == Lexer::kViolated) continue;
+        if (at_end && !scannerless_ && !lexer.formulas.hold_at_end(e.obligations)) continue;
+        if (before && lexer.formulas.step(e.obligations, *before) == Formulas::kViolated) continue;
         const Meaning::State meaning = engine_.slots.read(t.meaning, t.slot);
         if (meaning == Meaning::kNone) return;
         const After next = after(slot, t.stack, t.environment, at_end);
@@ -155,7 +155,7 @@ Answer<bool> Lexemes::stops(const Parse& t, At at) {
         return {yes, looked};
     }
     for (const Lexer::Exit& e : lexer.exits(t.lex)) {
-        if (!scannerless_ && !lexer.obligations_hold_at_end(e.obligations)) continue;
+        if (!scannerless_ && !lexer.formulas.hold_at_end(e.obligations)) continue;
         for (Symbol symbol : engine_.terminals.of(e.terminal)) {
             work(2);
             if (engine_.terminals.is_ignored(symbol) && stop(t.stack, after_ignored(t.stack, t.environment).environment, 0))

@@ -83,8 +83,8 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
         add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing, t.ground, t.tokens, t.meaning);
         if (!leaves) continue;
         for (const Lexer::Exit& e : engine_.access.lexer().exits(t.lex)) {
-            const Obligations obligations = lexer.step_obligations(e.obligations, byte);
-            if (obligations == Lexer::kViolated) continue;
+            const Obligations obligations = lexer.formulas.step(e.obligations, byte);
+            if (obligations == Formulas::kViolated) continue;
             auto begin = [&](Frontier f, Environment environment, NodeId ground, bool opens, LineEnd line_end) {
                 const Meaning::State meaning = has_slots_ ? engine_.slots.read_line_end(t.meaning, line_end) : t.meaning;
                 if (has_slots_) {
@@ -194,7 +194,7 @@ ByteSet Stepper::likely_bytes(const std::vector<LexState>& lexer_states) {
     ByteSet all;
     if (engine_.terminals.embeds()) all.words.fill(~0ULL);  // inner texts may begin and go on with any
     for (LexState s : lexer_states) {
-        const ByteSet some = engine_.access.lexer().bytes(engine_.spanner.lexer.members(s));
+        const ByteSet some = engine_.access.lexer().sets.bytes(engine_.spanner.lexer.members(s));
         for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
     }
     return all;

@@ -19,6 +19,17 @@ namespace {
 constexpr std::string_view kBlanks = " \t\n\r";
 const Stepper::Keep kAny = [](const Parse&) { return true; };
 
+// This byte may follow any number of times. False in doubt.
+bool may_repeat(Lexer& lexer, LexState members, uint8_t byte) {
+    constexpr size_t kMost = 64;
+    std::vector<LexState> met;
+    for (LexState s = members; s != kNoState && met.size() < kMost; s = lexer.step(s, byte)) {
+        if (std::find(met.begin(), met.end(), s) != met.end()) return true;
+        met.push_back(s);
+    }
+    return false;
+}
+
 }  // namespace
 
 void UniqueItems::note(uint32_t place, bool alive) {
@@ -73,8 +84,10 @@ UniqueItems::Numbers UniqueItems::shapes_of(const Parse& t) {
 
 // What is in progress may become one of more values than so many.
 bool UniqueItems::has_many(const Parse& t, size_t values) {
-    if (t.writing->in_string()) return access_.lexer().has_more_strings(t.lex, values);
-    return t.writing->in_digits() && access_.lexer().may_repeat(t.lex, '1');
+    Lexer& lexer = access_.lexer();
+    if (t.writing->in_string())
+        return lexer.sets.any(t.lex, [&](LexState single) { return lexer.automata.ask(&Recognizer::has_more_values, single, values); });
+    return t.writing->in_digits() && may_repeat(lexer, t.lex, '1');
 }
 
 bool UniqueItems::can_spare_one(const Parse& t) {
@@ -158,7 +171,11 @@ Bytes UniqueItems::harmless_bytes(const Parse& t) {
     const Writing& writing = *t.writing;
     Bytes out;
     if (writing.in_string()) {
-        if (writing.rivals() < kMany && access_.lexer().always_has_more_strings(t.lex, kMany)) out.set(), out.reset('"');
+        const Lexer& lexer = access_.lexer();
+        const auto may_have_few = [&](LexState single) {
+            return !lexer.automata.ask(&Recognizer::always_has_more_values, single, kMany, lexer.alike.longest_token());
+        };
+        if (writing.rivals() < kMany && !lexer.sets.any(t.lex, may_have_few)) out.set(), out.reset('"');
     } else if (writing.between_tokens() && writing.likes() < kMany) {
         if (is_endless_behind_blanks(t))
             for (const char blank : kBlanks) out.set(uint8_t(blank));

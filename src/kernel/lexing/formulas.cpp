@@ -1,8 +1,8 @@
-// What future bytes owe to lexemes that have ended: formulas over obligations, how they step, and what they forbid.
+#include "lexing/formulas.hpp"
+
 #include <algorithm>
 #include <utility>
 
-#include "lexing/lexer.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
 #include "support/task.hpp"
@@ -23,15 +23,64 @@ void check_size(size_t words, size_t most) {
 }
 }  // namespace
 
-// ---- formulas over obligations: a list of alternatives, each a sorted list of obligations followed by a separator ----
+// ---- what stands before ----
 
-uint32_t Lexer::add_obligation(const Obligation& d) {
+void Formulas::look_back() {
+    std::vector<uint32_t> obligations;
+    if (!automata_.looking_back().empty()) {
+        uint32_t start = pasts_.intern(std::vector<uint32_t>(automata_.looking_back().size(), 0));
+        obligations.push_back(add({Obligation::kPast, start, 0, 0, false}));
+        text_start_ = any_of({obligations});
+    }
+    obligations.insert(obligations.begin(), add({Obligation::kFresh, 0, 0, 0, false}));
+    std::sort(obligations.begin(), obligations.end());
+    fresh_ = any_of({obligations});
+}
+
+uint32_t Formulas::past(Obligations obligations) const {
+    for (uint32_t w : lists_[obligations.index()])
+        if (w != kSeparator && obligations_[w].kind == Obligation::kPast) return obligations_[w].subject;
+    return 0;
+}
+
+Obligations Formulas::nothing_owed(Obligations obligations) {
+    return automata_.looking_back().empty() ? kFree : stands_behind(past(obligations));
+}
+
+Obligations Formulas::stands_behind(uint32_t past) {
+    Obligations& formula = stands_behind_[past];
+    if (formula == Obligations()) formula = only({Obligation::kPast, past, 0, 0, false});
+    return formula;
+}
+
+uint32_t Formulas::step_past(uint32_t past, uint8_t byte) {
+    if (const uint32_t* known = past_steps_.find(pack(past, byte))) return *known;
+    std::vector<uint32_t> next = pasts_[past];
+    for (size_t i = 0; i < next.size(); i++) next[i] = automata_.looking_back()[i]->step(next[i], byte);
+    const uint32_t to = pasts_.intern(next);
+    return past_steps_[pack(past, byte)] = to;
+}
+
+std::vector<Obligations> Formulas::all_pasts(size_t limit) {
+    std::vector<Obligations> out{text_start_};
+    for (size_t i = 0; i < out.size() && !automata_.looking_back().empty(); i++)
+        for (uint8_t byte : kinds_.representatives()) {
+            const Obligations next = step(out[i], byte);
+            if (std::find(out.begin(), out.end(), next) == out.end()) out.push_back(next);
+            if (out.size() > limit) return {};
+        }
+    return out;
+}
+
+// ---- formulas: a list of alternatives, each a sorted list of obligations followed by a separator ----
+
+uint32_t Formulas::add(const Obligation& d) {
     uint32_t id = obligation_ids_.intern({d.kind, d.subject, d.look, d.state, d.negative});
-    if (id == obligation_table_.size()) obligation_table_.push_back(d);
+    if (id == obligations_.size()) obligations_.push_back(d);
     return id;
 }
 
-Obligations Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
+Obligations Formulas::any_of(Alternatives alts) {
     work(10 * alts.size());
     std::sort(alts.begin(), alts.end());
     alts.erase(std::unique(alts.begin(), alts.end()), alts.end());
@@ -44,14 +93,14 @@ Obligations Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
         words.push_back(kSeparator);
     }
     check_size(words.size(), kMaxWords);
-    const uint32_t before = obligation_lists_.size(), id = obligation_lists_.intern(words);
+    const uint32_t before = lists_.size(), id = lists_.intern(words);
     if (id == before) count_words(words.size());
     return Obligations(id);
 }
 
-void Lexer::count_words(size_t words) {
+void Formulas::count_words(size_t words) {
     check_size(words, kMaxWords);
-    check_size(obligation_words_ += words, kMaxAllWords);
+    check_size(words_ += words, kMaxAllWords);
 }
 
 // ---- what is said twice ----
@@ -61,30 +110,30 @@ void Lexer::count_words(size_t words) {
 // a mask.
 
 // Who keeps obligation `a` keeps `b`. False in doubt.
-bool Lexer::implies(uint32_t a, uint32_t b) {
+bool Formulas::implies(uint32_t a, uint32_t b) {
     if (a == b) return true;
-    const Obligation p = obligation_table_[a], q = obligation_table_[b];
+    const Obligation p = obligations_[a], q = obligations_[b];
     if (p.kind != q.kind || p.negative != q.negative) return false;
     if (p.kind == Obligation::kLonger) {
-        const Singles all = singles(LexState(p.subject)), some = singles(LexState(q.subject));
+        const Singles all = sets_.singles(LexState(p.subject)), some = sets_.singles(LexState(q.subject));
         return some.size() < all.size() && std::includes(all.begin(), all.end(), some.begin(), some.end());
     }
     return p.kind == Obligation::kLook && (p.negative ? matches_less(b, a) : matches_less(a, b));
 }
 
 // Whatever the look-ahead of obligation `a` matches, that of `b` does. False in doubt.
-bool Lexer::matches_less(uint32_t a, uint32_t b) {
+bool Formulas::matches_less(uint32_t a, uint32_t b) {
     constexpr size_t kPatience = 1'000;
     if (const bool* known = matches_less_.find(pack(a, b))) return *known;
-    const Obligation p = obligation_table_[a], q = obligation_table_[b];
-    const LookDfa &less = automata_[p.subject].recognizer.look(p.look), &more = automata_[q.subject].recognizer.look(q.look);
+    const Obligation p = obligations_[a], q = obligations_[b];
+    const LookDfa &less = look(p), &more = look(q);
     std::vector<std::pair<int32_t, int32_t>> todo{{int32_t(p.state), int32_t(q.state)}};
     FlatMap<char> seen;
     bool result = true;
     for (size_t i = 0; i < todo.size() && result; i++) {
         const auto [x, y] = todo[i];
         result = i < kPatience && (!less.matches_at_end[size_t(x)] || more.matches_at_end[size_t(y)]);
-        for (uint8_t byte : representative_bytes()) {
+        for (uint8_t byte : kinds_.representatives()) {
             if (!result) break;
             const int32_t next = less.step(uint32_t(x), byte), other = more.step(uint32_t(y), byte);
             if (next == kDead || other == kMatched || (next == other && &less == &more)) continue;
@@ -92,16 +141,16 @@ bool Lexer::matches_less(uint32_t a, uint32_t b) {
             char& fresh = seen[pack(uint32_t(next), uint32_t(other))];
             if (result && !std::exchange(fresh, 1)) todo.emplace_back(next, other);
         }
-        work(5 + representative_bytes().size());
+        work(5 + kinds_.representatives().size());
     }
     return matches_less_[pack(a, b)] = result;
 }
 
 // Leaves out of a conjunction what the rest of it implies. False: it contradicts itself.
-bool Lexer::reduce(std::vector<uint32_t>& all) {
+bool Formulas::reduce(std::vector<uint32_t>& all) {
     for (uint32_t i : all)
         for (uint32_t j : all) {
-            const Obligation &p = obligation_table_[i], &q = obligation_table_[j];
+            const Obligation &p = obligations_[i], &q = obligations_[j];
             if (p.kind == Obligation::kLook && q.kind == Obligation::kLook && !p.negative && q.negative && matches_less(i, j)) return false;
         }
     for (size_t i = all.size(); i-- > 0;) {
@@ -113,7 +162,7 @@ bool Lexer::reduce(std::vector<uint32_t>& all) {
 }
 
 // Leaves out alternatives that say more than another one.
-void Lexer::absorb(std::vector<std::vector<uint32_t>>& alternatives) {
+void Formulas::absorb(Alternatives& alternatives) {
     constexpr size_t kMost = 256;
     if (alternatives.size() < 2 || alternatives.size() > kMost) return;
     auto says_more = [&](const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
@@ -130,32 +179,30 @@ void Lexer::absorb(std::vector<std::vector<uint32_t>>& alternatives) {
     }
 }
 
-Obligations Lexer::conjunction(const std::vector<uint32_t>& obligations) { return any_of({obligations}); }
-
-Obligations Lexer::only(const Obligation& d) {
-    const uint32_t obligation = add_obligation(d);
+Obligations Formulas::only(const Obligation& d) {
+    const uint32_t obligation = add(d);
     Obligations& formula = only_[obligation];
-    if (formula == Obligations()) formula = conjunction({obligation});
+    if (formula == Obligations()) formula = any_of({std::vector<uint32_t>{obligation}});
     return formula;
 }
 
-std::vector<std::vector<uint32_t>> Lexer::alternatives(Obligations formula) const {
-    std::vector<std::vector<uint32_t>> out;
+Formulas::Alternatives Formulas::alternatives(Obligations formula) const {
+    Alternatives out;
     std::vector<uint32_t> current;
-    for (uint32_t w : obligation_lists_[formula.index()]) {
+    for (uint32_t w : lists_[formula.index()]) {
         if (w == kSeparator) out.push_back(std::move(current)), current.clear();
         else current.push_back(w);
     }
     return out;
 }
 
-Obligations Lexer::all_of(Obligations a, Obligations b) {
+Obligations Formulas::all_of(Obligations a, Obligations b) {
     if (a == kFree || a == b) return b;
     if (b == kFree) return a;
     if (a == kViolated || b == kViolated) return kViolated;
     auto known = conjunctions_.find(pack(a, b));
     if (known != conjunctions_.end()) return known->second;
-    std::vector<std::vector<uint32_t>> out;
+    Alternatives out;
     size_t words = 0;
     for (const auto& x : alternatives(a))
         for (const auto& y : alternatives(b)) {
@@ -171,12 +218,12 @@ Obligations Lexer::all_of(Obligations a, Obligations b) {
     return conjunctions_[pack(a, b)] = any_of(std::move(out));
 }
 
-Obligations Lexer::conditions_formula(uint32_t automaton, const Conditions& c, bool negated) {
+Obligations Formulas::conditions(uint32_t automaton, const Conditions& c, bool negated) {
     auto obligation = [&](const Lookahead& o, bool flip) {
-        return add_obligation({Obligation::kLook, automaton, o.look, o.state, o.negative != flip});
+        return add({Obligation::kLook, automaton, o.look, o.state, o.negative != flip});
     };
     if (!negated) {
-        std::vector<std::vector<uint32_t>> alts;
+        Alternatives alts;
         for (const Condition& all : c) {
             std::vector<uint32_t> one;
             for (const Lookahead& o : all) one.push_back(obligation(o, false));
@@ -187,31 +234,36 @@ Obligations Lexer::conditions_formula(uint32_t automaton, const Conditions& c, b
     }
     Obligations result = kFree;  // every alternative has an obligation that fails
     for (const Condition& all : c) {
-        std::vector<std::vector<uint32_t>> alts;
+        Alternatives alts;
         for (const Lookahead& o : all) alts.push_back({obligation(o, true)});
         result = all_of(result, any_of(std::move(alts)));
     }
     return result;
 }
 
-// No attempt that has come so far may end here or later.
-Obligations Lexer::no_longer_match(LexState m) {
-    if (const Obligations* known = no_longer_match_.find(m)) return *known;
-    Obligations result = refutation(m);
-    if (has_next(m)) result = all_of(result, only({Obligation::kLonger, m.index(), 0, 0, false}));
-    return no_longer_match_[m] = result;
+Obligations Formulas::no_match(LexState members) {
+    if (const Obligations* known = no_match_.find(members)) return *known;
+    Obligations result = kFree;
+    for (LexState single : sets_.singles(members)) {
+        if (!automata_.accepts(single)) continue;
+        const Conditions* c = automata_.recognizer_of(single).conditions(automata_.state_of(single));
+        result = c ? all_of(result, conditions(automata_.automaton_of(single), *c, true)) : kViolated;
+        if (!c) break;
+    }
+    if (sets_.has_next(members)) result = all_of(result, no_longer(members));
+    return no_match_[members] = result;
 }
 
-Obligations Lexer::step_obligation(const Obligation& d, uint8_t byte) {
+Obligations Formulas::step(const Obligation& d, uint8_t byte) {
     switch (d.kind) {
         case Obligation::kFresh: return kFree;
         case Obligation::kPast: return stands_behind(step_past(d.subject, byte));
         case Obligation::kLonger: {
-            const LexState next = step(LexState(d.subject), byte);
-            return next == kNoState ? kFree : no_longer_match(next);
+            const LexState next = sets_.step(LexState(d.subject), byte);
+            return next == kNoState ? kFree : no_match(next);
         }
         case Obligation::kLook: {
-            int32_t next = automata_[d.subject].recognizer.look(d.look).step(d.state, byte);
+            int32_t next = look(d).step(d.state, byte);
             if (next >= 0) return only({Obligation::kLook, d.subject, d.look, uint32_t(next), d.negative});
             return (next == kMatched) != d.negative ? kFree : kViolated;
         }
@@ -219,94 +271,70 @@ Obligations Lexer::step_obligation(const Obligation& d, uint8_t byte) {
     return kFree;
 }
 
-Obligations Lexer::step_obligations(Obligations formula, uint8_t byte) {
+Obligations Formulas::step(Obligations formula, uint8_t byte) {
     if (formula == kViolated || formula == kFree) return formula;
-    byte = alike(byte);
+    byte = kinds_.like(byte);
     const uint64_t key = pack(formula, byte);
-    if (const Obligations* known = obligation_steps_.find(key)) return *known;
+    if (const Obligations* known = steps_.find(key)) return *known;
     Obligations all = kFree, result = kViolated;
-    std::vector<Obligations> stepped;                        // the alternatives, where there are several
-    const auto& words = obligation_lists_[formula.index()];  // a list stays where it is while others are added
+    std::vector<Obligations> stepped;             // the alternatives, where there are several
+    const auto& words = lists_[formula.index()];  // a list stays where it is while others are added
     for (size_t i = 0; i < words.size(); i++) {
         if (words[i] == kSeparator) {
             if (i + 1 < words.size() || !stepped.empty()) stepped.push_back(all);
             result = std::exchange(all, kFree);
         } else {
-            const Obligation d = obligation_table_[words[i]];  // a copy: stepping may add obligations
-            work(10);                                          // what is known of both is looked up in large tables
-            all = all_of(all, step_obligation(d, byte));
+            const Obligation d = obligations_[words[i]];  // a copy: stepping may add obligations
+            work(10);                                     // what is known of both is looked up in large tables
+            all = all_of(all, step(d, byte));
         }
     }
     work(20);
     if (!stepped.empty()) {
-        std::vector<std::vector<uint32_t>> out;
+        Alternatives out;
         for (Obligations one : stepped)
             for (auto& a : alternatives(one)) out.push_back(std::move(a));
         result = any_of(std::move(out));
     }
-    obligation_steps_[key] = result;
+    steps_[key] = result;
     bytes_ += 48;
     return result;
 }
 
-bool Lexer::obligations_hold_at_end(Obligations formula) const {
+bool Formulas::hold_at_end(Obligations formula) const {
     for (const auto& conj : alternatives(formula)) {
         bool all = true;
         for (uint32_t id : conj) {
-            const Obligation& d = obligation_table_[id];
-            if (d.kind == Obligation::kLook)
-                all &= bool(automata_[d.subject].recognizer.look(d.look).matches_at_end[d.state]) != d.negative;
+            const Obligation& d = obligations_[id];
+            if (d.kind == Obligation::kLook) all &= bool(look(d).matches_at_end[d.state]) != d.negative;
         }
         if (all) return true;
     }
     return false;
 }
 
-// Every way in which the lexeme in progress may end breaks a obligation before. So it is with a name behind a keyword or behind another
-// name, which only comes out at the end of its first character.
-//
-// PERF: with Unicode names there are over a thousand such states, each of which `Liveness` would have to decide on every stack. First pass
-// over Java programs, llama-3: 67 to 46 us a mask; its p99.9 10.6 to 3.8 ms.
-bool Lexer::is_dead(uint32_t pair) {
-    if (pairs_[pair].fate == Pair::kUnjudged) {
-        const LexState m = pairs_[pair].members;
-        const Singles all_members = singles(m);
-        bool dead = true;
-        for (const auto& all : alternatives(pairs_[pair].obligations))
-            dead =
-                dead && std::any_of(all.begin(), all.end(), [&](uint32_t obligation) {
-                    return std::all_of(all_members.begin(), all_members.end(), [&](LexState single) { return breaks(single, obligation); });
-                });
-        pairs_[pair].fate = dead ? Pair::kDead : Pair::kOpen;
+bool Formulas::is_broken_by(LexState members, Obligations formula) {
+    const Singles all = sets_.singles(members);
+    for (const std::vector<uint32_t>& some : alternatives(formula)) {
+        const bool broken = std::any_of(some.begin(), some.end(), [&](uint32_t obligation) {
+            return std::all_of(all.begin(), all.end(), [&](LexState single) { return breaks(single, obligation); });
+        });
+        if (!broken) return false;
     }
-    return pairs_[pair].fate == Pair::kDead;
-}
-
-// PERF: behind `\n` no lexeme begins with `\r`, for `\r\n` would have made the line break a longer one. Tokens such as `\n\r\n` were asked
-// for in vain in every mask that allows a line break, and so deep that the mask was kept for that text alone.
-Obligations Lexer::unsettled(Obligations obligations, uint8_t byte) {
-    if (policy_ == Policy::kScannerless) return obligations;  // terminals of other grammars may be added
-    byte = alike(byte);
-    const uint64_t key = pack(obligations, byte);
-    if (const Obligations* known = unsettled_.find(key)) return *known;
-    const LexState first = any_lexeme(obligations), next = first == kNoState ? first : step(first, byte);
-    const bool may_begin = next != kNoState && !(is_pair(next) && is_dead(number(next)));
-    // SAFETY: before it has a place, for that may be refused (and GCC 12 makes the place first where a condition is assigned to it).
-    const Obligations left = may_begin ? without_settled(obligations, byte) : kViolated;
-    return unsettled_[key] = left;
+    return true;
 }
 
 // PERF: what a name may have been (`re` of `return`) is owed to its end, and settled by the blank or bracket behind it. Carried along it made what
 // follows another place of the index for each such beginning.
-Obligations Lexer::without_settled(Obligations formula, uint8_t byte) {
+Obligations Formulas::without_settled(Obligations formula, uint8_t byte) {
     if (formula == kFree) return formula;
-    std::vector<std::vector<uint32_t>> left;
+    Alternatives left;
     for (const auto& all : alternatives(formula)) {
         std::vector<uint32_t> some;
         bool is_kept = true;
         for (uint32_t one : all) {
-            const Obligation d = obligation_table_[one];  // a copy: stepping may add obligations
-            const Obligations after = step_obligation(d, byte);
+            const Obligation d = obligations_[one];  // a copy: stepping may add obligations
+            const Obligations after = step(d, byte);
             is_kept = is_kept && after != kViolated;
             if (after != kFree) some.push_back(one);
         }
@@ -316,18 +344,19 @@ Obligations Lexer::without_settled(Obligations formula, uint8_t byte) {
 }
 
 // A lexeme of this member cannot end before the obligation is broken. False where that would take long to find out.
-bool Lexer::breaks(LexState single, uint32_t obligation) {
+bool Formulas::breaks(LexState single, uint32_t obligation) {
     constexpr size_t kPatience = 200, kPatienceWithCounts = 8;  // of states that differ by their counts there is no end
     auto known = breaks_.find(pack(single, obligation));
     if (known != breaks_.end()) return known->second;
-    const Obligation d = obligation_table_[obligation];
+    const Obligation d = obligations_[obligation];
     if (d.kind != Obligation::kLonger && d.kind != Obligation::kLook) return breaks_[pack(single, obligation)] = false;
-    Recognizer& member = automata_[single_automaton_[single]].recognizer;
-    const std::vector<uint8_t>& bytes = representative_bytes();
+    Recognizer& member = automata_.at(automata_.automaton_of(single));
+    const uint32_t from = automata_.state_of(single);
+    const std::vector<uint8_t>& bytes = kinds_.representatives();
     enum Fate { kKept, kOpen, kBroken };
     auto certain = [&](uint32_t start, auto&& step) {
-        std::vector<std::pair<uint32_t, uint32_t>> todo{{single_state_[single], start}};
-        if (member.accepts(single_state_[single])) return false;
+        std::vector<std::pair<uint32_t, uint32_t>> todo{{from, start}};
+        if (member.accepts(from)) return false;
         FlatMap<char> seen;
         for (size_t i = 0; i < todo.size(); i++) {
             auto [state, other] = todo[i];
@@ -346,15 +375,15 @@ bool Lexer::breaks(LexState single, uint32_t obligation) {
     };
     bool result = false;
     if (d.kind == Obligation::kLook) {
-        const LookDfa& look = automata_[d.subject].recognizer.look(d.look);
+        const LookDfa& ahead = look(d);
         result = certain(d.state, [&](uint32_t state, uint8_t byte, int32_t& next) {
-            next = look.step(state, byte);
+            next = ahead.step(state, byte);
             return next >= 0 ? kOpen : (next == kMatched) == d.negative ? kBroken : kKept;
         });
     } else {
-        for (auto [automaton, start] : progress(LexState(d.subject))) {
-            Recognizer& longer = automata_[automaton].recognizer;
-            result = result || certain(start, [&](uint32_t state, uint8_t byte, int32_t& next) {
+        for (LexState attempt : sets_.singles(LexState(d.subject))) {
+            Recognizer& longer = automata_.at(automata_.automaton_of(attempt));
+            result = result || certain(automata_.state_of(attempt), [&](uint32_t state, uint8_t byte, int32_t& next) {
                          next = longer.step(state, byte);
                          return next < 0 ? kKept : longer.accepts(uint32_t(next)) && !longer.conditions(uint32_t(next)) ? kBroken : kOpen;
                      });
