@@ -151,6 +151,20 @@ def test_what_masks_lead_to_has_its_attributes_and_keywords(seed: int) -> None:
         assert not wrong_keywords(text), text
 
 
+@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("docstrings", [False, True])
+def test_texts_in_one_layout_end_in_time(docstrings: bool) -> None:
+    vocab, tokenizer = small()
+    names, style = dv.PythonNames(attributes=True, keywords=True), dv.PythonStyle(docstrings=docstrings)
+    grammar = dv.Grammar.builtin("python", names=names, style=style, extend="%override _strings: STRING+ | BYTES+")
+    constraint = dv.compile(grammar, vocab)
+    rng = random.Random(docstrings)
+    for _ in range(6):
+        text = walk(constraint, tokenizer, PIECES, rng, rng.randint(60, 200), cut=0.3)
+        compile(text, "text", "exec")
+        assert not wrong_attributes(text), text
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_masks_are_what_each_token_is(seed: int) -> None:
     vocab, tokenizer = small()

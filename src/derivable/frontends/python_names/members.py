@@ -266,13 +266,16 @@ class MembersMeaning(ScopesMeaning):
         found = super().missing(state)
         if not self._attributes:
             return found
-        begun = frozenset([frame.name for frame in state if frame.kind in ("class", "type")])
-        lacking = {known.name: known.owed for known in ended(without_brackets(state)).objects}
-        return found + [
-            self._heir(name, lacking.get(name, _NONE))
-            for name in sorted(begun | lacking.keys())
-            if name in begun or lacking[name]
+        found += [
+            self._heir(known.name, known.owed)
+            for known in sorted(ended(without_brackets(state)).objects, key=lambda known: known.name)
+            if known.owed
         ]
+        # Room for those that classes in progress may still need.
+        begun = [
+            frame for frame in state if frame.kind == "type" or (frame.kind == "class" and "checked" in frame.flags)
+        ]
+        return found + [self._heir(frame.name, _NONE) for frame in begun]
 
     def _heir(self, name: str, owed: frozenset[str]) -> str:
         """A class that has what another one lacks."""
