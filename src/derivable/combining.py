@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .limits import Limits
 from .meaning import Meaning
+from .recursion import Recursive
 from .rules import MOST_TOKENS, Lexing, Rules, SpecialTokens
 from .support.arguments import instance, integer, items, number, texts
 from .support.caches import remembered, text_of
-from .values.reader import Reader
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,18 +30,8 @@ def check_relax(relax: object) -> None:
             texts(relax=feature)
 
 
-class Combining(Rules):
+class Combining(Recursive):
     """Rules that can be put together with others, and read otherwise. `Grammar` is the one class of them."""
-
-    @classmethod
-    def of(cls, made: Rules, reader: Reader | None = None) -> Self:
-        """What a front end made, with the methods of a grammar, and with what its texts stand for."""
-        instance("made", made, Rules, "the rules that a front end made")
-        if isinstance(made, cls):
-            return made
-        grammar = object.__new__(cls)
-        grammar.__dict__.update(made.__dict__, reader=reader)
-        return grammar
 
     @classmethod
     def concatenate(cls, *operands: Rules | str) -> Self:
