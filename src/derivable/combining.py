@@ -190,6 +190,7 @@ class Combining(Recursive):
         min: int = 0,
         max: int | None = None,
         front_matter: Rules | str | None = None,
+        backticks: int = 3,
     ) -> Self:
         """Prose in Markdown with fences whose code is in the language that they name. docs/languages.md says more.
 
@@ -200,9 +201,10 @@ class Combining(Recursive):
             min, max: how many fences there are.
             front_matter: what the text begins with, between lines of its own: `"yaml"` (between lines of `---`),
                 `"toml"` (of `+++`), or a grammar (of `---`).
+            backticks: of a fence; 3 to 16. Code in a longer fence may have shorter ones.
 
         Raises:
-            ArgumentError: something that is no grammar.
+            ArgumentError: something that is no grammar, or no such number.
             GrammarError: an unknown language, a name that no fence can have, or bounds that are none.
 
         Example:
@@ -218,7 +220,8 @@ class Combining(Recursive):
         from .frontends.fenced import grammar_of_fences
 
         instance("others", others, bool, "True or False")
-        return cls.of(grammar_of_fences(languages, others, min, max, front_matter))
+        marks = integer("backticks", backticks, 3, 16)
+        return cls.of(grammar_of_fences(languages, others, min, max, front_matter, marks))
 
     def after_reasoning(
         self,

@@ -19,7 +19,7 @@ from oracle.recursive import LeastLanguage, Texts, concatenated, repeated
 import derivable as dv
 
 Grammar = dv.Grammar
-FEW, MANY = 40, 1_500
+FEW, MANY = 40, 400
 
 ALL = [bytes(word) for n in range(LONGEST + 1) for word in product(b"abc", repeat=n)]
 
@@ -106,7 +106,7 @@ def test_random_grammars_that_hold_themselves(seed: int) -> None:
 
 @pytest.mark.slow
 def test_many_random_grammars_that_hold_themselves() -> None:
-    assert sum(compare(seed) for seed in range(FEW, FEW + MANY)) > 100_000
+    assert sum(compare(seed) for seed in range(FEW, FEW + MANY)) > 30_000
 
 
 HOLDING = {

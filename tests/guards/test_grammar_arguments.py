@@ -93,6 +93,7 @@ OPTIONS: dict[str, tuple[Call, list[Any]]] = {
     "fenced-others": (lambda x: dv.Grammar.fenced("json", others=x), [None, 5, "x"]),
     "fenced-min": (lambda x: dv.Grammar.fenced("json", min=x), [None, "1", 1.5, True, -1, []]),
     "fenced-max": (lambda x: dv.Grammar.fenced("json", max=x), ["1", 1.5, True, -1, []]),
+    "fenced-backticks": (lambda x: dv.Grammar.fenced("json", backticks=x), [None, "3", 1.5, True, 2, 17, []]),
     "from_turn": (dv.Grammar.from_turn, [None, 5, "x", b"x", []]),
     "from_turn-tools": (lambda x: dv.Grammar.from_turn("qwen-3", tools=x), [None, 5, "x", b"x", {}, [5], [None]]),
     "from_turn-choice": (lambda x: dv.Grammar.from_turn("qwen-3", tool_choice=x), [5, "x", b"x", [], {}, True]),
