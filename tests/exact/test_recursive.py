@@ -193,6 +193,19 @@ def test_of_itself_in_a_lark_grammar(dialect: Any) -> None:
     assert accepts(Grammar.recursive(lambda me: "<" + make(me) + ">"), "<( <x>,<(<x >)> )>")
 
 
+def test_names_are_the_same_in_all_processes() -> None:
+    """Stores know grammars by them."""
+    text = 'start: "x" | "(" me ")"\n%import derivable.me\n%ignore " "'
+
+    def make(me: Any) -> dv.Grammar:
+        inner = Grammar.from_lark(text, grammars={"me": me}, lexing="scannerless")
+        return "<" + inner + me.capture("it") + Grammar.recursive(lambda other: other + me | "y") + ">"
+
+    one, other = Grammar.recursive(make), Grammar.recursive(make)
+    assert vars(one) == vars(other)
+    assert "itself" in one.rules and not any("<itself" in name for name in [*one.rules, *one.terminals])
+
+
 def test_captures_go_on_inside() -> None:
     pair = Grammar.recursive(lambda me: "(" + me.capture("left") + "," + me.capture("right") + ")" | "x")
     found = dv.compile(pair, BYTES).captures("((x,x),x)")

@@ -9,9 +9,10 @@ one another as often as the caller says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 from ..errors import ArgumentError, DerivableError, GrammarError, UnsupportedFeatureError
 from ..expr import Embedded, Expr, Ref, Special, walk
@@ -111,7 +112,7 @@ class _Knot:
                     raise UnsupportedFeatureError(
                         option,
                         f"what stands for the grammar itself cannot have {option} of its own",
-                        hint="Give it to the parts that hold no other ones.",
+                        hint="Give it to parts that do not hold the grammar itself, or to the result.",
                     )
         start = Ref(made.start)
 
@@ -124,7 +125,33 @@ class _Knot:
         rules.update(dict.fromkeys(names, start))
         terminals = {name: each for name, each in made.terminals.items() if name not in names}
         shapes = {**made.shapes, **dict.fromkeys(names, Shape("", is_only_child=True))}
-        return replace(made, rules=rules, terminals=terminals, shapes=shapes)
+        return self.named(replace(made, rules=rules, terminals=terminals, shapes=shapes))
+
+    def named(self, made: Rules) -> Rules:
+        """With names that do not tell how many such grammars the process has made: stores know grammars by them."""
+        mark = str(self.mark.token)
+        taken = {*made.rules, *made.terminals}
+        names: dict[str, str] = {}
+        for name in [*made.rules, *made.terminals]:
+            new = name.replace(mark, "itself")
+            while new != name and new in taken:
+                new += "'"
+            taken.add(new)
+            names[name] = new
+
+        def renamed(leaf: Expr) -> Expr:
+            return replace(leaf, name=names[leaf.name]) if isinstance(leaf, Ref) else leaf
+
+        def of_names(given: Mapping[str, Any]) -> dict[str, Any]:
+            return {names.get(name, name): value for name, value in given.items()}
+
+        changed: dict[str, Any] = {"terminals": of_names(made.terminals), "start": names[made.start]}
+        changed["rules"] = {names[name]: with_leaves(expr, renamed) for name, expr in made.rules.items()}
+        for each in ("tallied", "shapes", "captures", "parts"):
+            changed[each] = of_names(getattr(made, each))
+        for each in ("distinct", "hidden"):
+            changed[each] = tuple(of_names(dict.fromkeys(getattr(made, each))))
+        return replace(made, **changed)
 
     def is_itself(self, expr: Expr) -> bool:
         """The mark; or it as a language in a Lark grammar, which under `scannerless` is the same."""
