@@ -305,7 +305,7 @@ class SplitWalk {
             if (x.state == x.other) continue;
             ByteSet listed;
             const bool on_list =
-                x.state != kNoState && beside_.look([&] { return lexer_.automata.ask(&Recognizer::on_list, x.state, listed); });
+                x.state != kNoState && beside_.look([&] { return lexer_.automata.ask(&JsonStrings::on_list, x.state, listed); });
             visit(x.node, x.state, x.other, on_list);
             if (!on_list) continue;
             const auto first = long(todo.size());
