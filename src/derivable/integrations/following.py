@@ -59,6 +59,15 @@ class Follower:
         """The next call begins a generation."""
         self._prompt = None
 
+    def growth(self, ids: _Ids) -> int | None:
+        """By how many tokens these ids are longer than those followed last (less than 0: shorter); `None`: they do not
+        begin with the prompt, or they go on behind an end with something else than ends."""
+        if self._prompt is None or not self._goes_on(ids):
+            return None
+        growth = len(ids) - len(self._prompt) - len(self._generated)
+        is_text = bool(growth) and int(ids[-1]) not in self.constraint.vocabulary.eos_ids
+        return None if growth > 0 and is_text and self._matcher.is_finished else growth
+
     def follow(self, ids: Any) -> Matcher:
         """The matcher after what was generated. It stays this object's.
 
