@@ -108,6 +108,17 @@ def test_llama_cpp() -> None:
     assert allowed(made(np.array([1], np.intc), np.zeros(8, np.single))) == [0, 2]
 
 
+def test_llama_cpp_tells_the_text_with_its_special_tokens() -> None:
+    vocabulary = dv.Vocabulary.from_bytes([b"a", None, b"</s>"], eos=[2], special={"<call>": 1})
+    made = processors(dv.compile(dv.Grammar.from_lark('start: <call> "a" <call>'), vocabulary))
+    assert made.text == ""
+    for ids in ([5, 6], [5, 6, 1], [5, 6, 1, 0], [5, 6, 1, 0, 1]):
+        made(np.array(ids, np.intc), np.zeros(3, np.single))
+    assert made.text == "<call>a<call>"
+    made(np.array([5, 6, 1, 0, 1, 2], np.intc), np.zeros(3, np.single))
+    assert made.text == "<call>a<call>"
+
+
 def test_llama_cpp_keeps_processors_beside_logit_bias() -> None:
     """It does `processors = processors.extend([...])`."""
     made: Any = processors(CONSTRAINT)
