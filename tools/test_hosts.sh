@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The tests of hosts that bring an engine of their own (vLLM on a CPU, Ray, SGLang's classes, llama-cpp-python), in an
-# environment of its own: some 4 GB, and ten minutes of one core for llama.cpp.
+# The tests of hosts that bring an engine of their own (vLLM on a CPU, Ray, SGLang's classes, llama-cpp-python, MLX-LM), in
+# environments of their own: some 4 GB, and ten minutes of one core for llama.cpp. The newest transformers and MLX-LM have
+# a second one, since vLLM wants an older transformers.
 # Where the packages cannot be had it says so and succeeds: these tests are then skipped, as pytest skips them elsewhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,3 +34,17 @@ fi
 "$VENV/bin/python" -m pytest -q -W default tests/hosts/test_vllm_server.py tests/hosts/test_metrics.py
 "$VENV/bin/python" -m pytest -q -W default tests/hosts/test_ray.py tests/hosts/test_hosts.py tests/hosts/test_llama_cpp_python.py
 "$VENV/bin/python" -m pytest -q -W default tests/hosts/test_sglang.py || [ $? = 5 ] # 5: skipped as a whole
+
+if [ ! -e "$VENV-new/.installed" ]; then
+    "$PYTHON" -m venv "$VENV-new"
+    new() { "$VENV-new/bin/python" -m pip install --quiet "$@"; }
+    if ! new "torch==2.13.0" || ! new "transformers>=5.24" pytest; then
+        echo "skipped: the newest transformers cannot be installed here"
+        exit 0
+    fi
+    new "mlx[cpu]" "mlx-lm>=0.32.2" || echo "without MLX-LM: it cannot be installed here"
+    new "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+    new --no-build-isolation --config-settings=build-dir=build/hosts-new . packages/derivable-demo
+    touch "$VENV-new/.installed"
+fi
+"$VENV-new/bin/python" -m pytest -q -W default tests/hosts/test_mlx.py tests/hosts/test_transformers_batching.py tests/hosts/test_hosts.py

@@ -108,6 +108,17 @@ def test_llama_cpp() -> None:
     assert allowed(made(np.array([1], np.intc), np.zeros(8, np.single))) == [0, 2]
 
 
+def test_llama_cpp_tells_the_text_with_its_special_tokens() -> None:
+    vocabulary = dv.Vocabulary.from_bytes([b"a", None, b"</s>"], eos=[2], special={"<call>": 1})
+    made = processors(dv.compile(dv.Grammar.from_lark('start: <call> "a" <call>'), vocabulary))
+    assert made.text == ""
+    for ids in ([5, 6], [5, 6, 1], [5, 6, 1, 0], [5, 6, 1, 0, 1]):
+        made(np.array(ids, np.intc), np.zeros(3, np.single))
+    assert made.text == "<call>a<call>"
+    made(np.array([5, 6, 1, 0, 1, 2], np.intc), np.zeros(3, np.single))
+    assert made.text == "<call>a<call>"
+
+
 def test_llama_cpp_keeps_processors_beside_logit_bias() -> None:
     """It does `processors = processors.extend([...])`."""
     made: Any = processors(CONSTRAINT)
@@ -356,9 +367,77 @@ def test_sglang_refuses_with_the_reason(sglang: Any, kind: str, text: str) -> No
     assert isinstance(found, _Invalid) and len(found.error_message) > 10
 
 
-def test_sglang_refuses_reasoning_parsers(sglang: Any) -> None:
-    with pytest.raises(ValueError, match="reasoning"):
-        sglang(SimpleNamespace(reasoning_parser="x"), object(), 257, {256})
+class _Detector:
+    think_start_token, think_end_token, tool_start_token, think_start_self_label = "<think>", "</think>", None, ""
+
+    def detect_and_parse(self, text: str) -> None: ...
+
+    def get_answer_frame(self) -> None: ...
+
+
+class _Framed(_Detector):
+    def detect_and_parse(self, text: str) -> None: ...
+
+
+@pytest.fixture
+def parsers(monkeypatch: pytest.MonkeyPatch, sglang: Any) -> None:
+    module: Any = ModuleType("sglang.srt.parser.reasoning_parser")
+    module.BaseReasoningFormatDetector = _Detector
+    module.ReasoningParser = lambda model_type, **_: SimpleNamespace(
+        detector={"plain": _Detector, "framed": _Framed}[model_type]()
+    )
+    monkeypatch.setitem(sys.modules, "sglang.srt.parser", ModuleType("sglang.srt.parser"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+def test_sglang_reasons(sglang: Any, parsers: None) -> None:
+    """A text of either kind, by what the request says when it begins."""
+    backend = sglang(SimpleNamespace(reasoning_parser="plain"), object(), 257, {256})
+    for kind, text, begins in (("json", '{"enum": [1]}', b"1\n"), ("regex", "1", b"1")):
+        for budget, reasons, most in ((None, True, 99), (None, False, 0), (3, True, 3)):
+            key = backend.get_request_grammar_key((kind, text), input_ids=[1], thinking_budget=budget)
+            found = backend._init_value_dispatch(key, reasons)
+            for again in (found, found.copy()):
+                again.maybe_init_reasoning(reasons)
+                if reasons:
+                    for byte in b"<think>" + b"x" * min(most, 5) + b"</think>":
+                        again.accept_token(byte)
+                assert set(again.matcher.allowed_tokens().tolist()) == set(begins if reasons else b"1")
+                again.maybe_init_reasoning(not reasons)
+                assert set(b"1") <= set(again.matcher.allowed_tokens().tolist())
+    with pytest.raises(ValueError, match="not allowed"):
+        found = backend._init_value_dispatch(("regex:thinking_budget=3", "1"), True)
+        for byte in b"xxxx":
+            found.accept_token(byte)
+    turn = backend._init_value_dispatch(("structural_tag", json.dumps(TURN)), True)
+    assert turn.matcher.allows(b"1"[0])  # says by itself where a reasoning ends
+
+
+@pytest.mark.parametrize("name", ["framed", "unknown"])
+def test_sglang_refuses_parsers_that_read_more_than_marks(sglang: Any, parsers: None, name: str) -> None:
+    with pytest.raises(ValueError, match=f"--reasoning-parser {name}.*turn"):
+        sglang(SimpleNamespace(reasoning_parser=name), object(), 257, {256})
+    with pytest.raises(ValueError, match="strict"):
+        sglang(SimpleNamespace(reasoning_parser="plain", enable_strict_thinking=True), object(), 257, {256})
+
+
+def test_sglang_jumps_forward(sglang: Any) -> None:
+    """Over texts of whole characters, and with the tokens of a text that was tokenized anew."""
+    backend = sglang(SimpleNamespace(reasoning_parser=None), object(), 257, {256})
+    found = backend.dispatch_regex("a\u00e9\u00e9[xy]|b\u20ac|b\u20ad")
+    assert found.try_jump_forward(None) is None
+    found.accept_token(ord("a"))
+    helper = found.try_jump_forward(None)
+    assert found.jump_forward_str_state(helper) == ("\u00e9\u00e9", -1)
+    found.accept_token(0xC3)
+    assert found.try_jump_forward(None) is None  # within a character
+    assert found.current_token == 0xC3
+    found.jump_and_retokenize([*b"a\xc3"], [*"a\u00e9\u00e9".encode()], -1)
+    assert set(found.matcher.allowed_tokens().tolist()) == set(b"xy")
+    found.jump_and_retokenize([*"a\u00e9\u00e9".encode()], [*b"b"], -1)
+    assert found.matcher.forced_bytes() and found.try_jump_forward(None) is None  # the first bytes of a character
+    with pytest.raises(ValueError, match="not allowed"):
+        found.jump_and_retokenize([*b"b"], [*b"bx"], -1)
 
 
 # The end of a process

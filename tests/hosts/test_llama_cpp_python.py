@@ -20,6 +20,7 @@ llama_cpp: Any = pytest.importorskip("llama_cpp", reason="llama-cpp-python is no
 pytest.importorskip("gguf")
 pytest.importorskip("tokenizers")
 
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 from shared_data import require_shared
 from small_gguf import write_gguf
@@ -159,10 +160,10 @@ def test_what_fails_ends_the_generation(
     ours = processors(constraint, llama)
     mask, calls = ours._follower.mask, iter(range(100))
 
-    def fails(ids: Any) -> Any:
+    def fails(ids: Any, width: int) -> Any:
         if next(calls) % 7 == 5:
             raise failure("too much work")
-        return mask(ids)
+        return mask(ids, width)
 
     monkeypatch.setattr(ours._follower, "mask", fails)
     made = llama(PROMPT, logits_processor=ours, max_tokens=60, temperature=1.0)
@@ -202,6 +203,83 @@ def test_a_draft_model_is_refused(files: Path, constraint: dv.Constraint) -> Non
     with pytest.raises(dv.MatcherError, match="drafts"):
         for seed in range(20):
             drafting(prompt, logits_processor=ours, stopping_criteria=ours.stop, max_tokens=60, seed=seed)
+
+
+TOOL = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Rome", "Paris"]}, "days": {"type": "integer"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+TOOLS: list[Any] = [{"type": "function", "function": {"name": "get_weather", "parameters": TOOL}}]
+ANSWER = {"type": "object", "properties": {"rain": {"type": "boolean"}}, "required": ["rain"]}
+MESSAGES = [{"role": "user", "content": "What is the weather?"}]
+TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}{{ tools | tojson }}\nassistant: "
+
+
+@pytest.fixture(scope="module")
+def chat(files: Path) -> Iterator[Any]:
+    """As of a file whose template knows tools."""
+    formatter = Jinja2ChatFormatter(TEMPLATE, "</s>", "<s>")
+    made = llama_cpp.Llama(
+        str(files / "small.gguf"), n_ctx=1024, verbose=False, chat_handler=formatter.to_chat_handler()
+    )
+    yield made
+    made.close()
+    gc.collect()
+
+
+@pytest.mark.parametrize("choice", ["auto", "required", {"type": "function", "function": {"name": "get_weather"}}])
+@pytest.mark.parametrize("stream", [False, True])
+def test_chats_with_tools(chat: Any, vocabulary: dv.Vocabulary, choice: Any, stream: bool) -> None:
+    """The grammar is that of the turn, and the message is read from the processors: llama-cpp-python leaves special
+    tokens out of its text. A named tool goes to the grammar alone."""
+    response = ANSWER if choice == "auto" else None
+    grammar = dv.Grammar.from_turn("qwen-3", tools=TOOLS, tool_choice=choice, response=response, parallel=False)
+    constraint = dv.compile(grammar, vocabulary)
+    ours = processors(constraint, chat, max_tokens=200)
+    called = answered = 0
+    for seed in range(6):
+        made = chat.create_chat_completion(
+            MESSAGES,
+            tools=TOOLS,
+            tool_choice=choice if isinstance(choice, str) else "auto",
+            logits_processor=ours,
+            max_tokens=200,
+            temperature=1.0,
+            seed=seed,
+            stream=stream,
+        )
+        if stream:
+            text = "".join(piece["choices"][0]["delta"].get("content") or "" for piece in made)
+        else:
+            text = made["choices"][0]["message"]["content"]
+            assert made["choices"][0]["finish_reason"] == "stop"
+        assert ours.error is None
+        message = constraint.read(ours.text)
+        assert not message.unfinished and "<tool_call>" not in text
+        assert all(call.name == "get_weather" and call.arguments["city"] in ("Rome", "Paris") for call in message.calls)
+        assert bool(message.calls) or (choice == "auto" and set(message.answer) == {"rain"})
+        called, answered = called + bool(message.calls), answered + (message.answer is not None)
+    assert called and (choice != "auto" or answered)
+
+
+def test_arguments_of_a_named_tool(chat: Any, vocabulary: dv.Vocabulary) -> None:
+    """Where llama-cpp-python is given the name, its own grammar is that of the arguments, and so must ours be."""
+    constraint = dv.compile(dv.Grammar.from_json_schema(TOOL), vocabulary)
+    ours = processors(constraint, chat, max_tokens=60)
+    made = chat.create_chat_completion(
+        MESSAGES,
+        tools=TOOLS,
+        tool_choice={"type": "function", "function": {"name": "get_weather"}},
+        logits_processor=ours,
+        max_tokens=60,
+        temperature=1.0,
+        seed=1,
+    )["choices"][0]
+    [call] = made["message"]["tool_calls"]
+    assert ours.error is None and call["function"]["name"] == "get_weather"
+    assert json.loads(call["function"]["arguments"]) == constraint.read(ours.text)
 
 
 def test_llama_cpps_own_grammars_are_read_alike(llama: Any, vocabulary: dv.Vocabulary) -> None:

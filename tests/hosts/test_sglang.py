@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +31,7 @@ import torch
 from sglang.srt import plugins, server_args
 from sglang.srt.constrained import base_grammar_backend as host
 from sglang.srt.constrained.grammar_manager import GrammarManager
+from sglang.srt.parser.reasoning_parser import ReasoningParser
 from sglang.srt.runtime_context import get_context, get_parallel
 from sglang.srt.sampling.sampling_batch_info import SamplingBatchInfo
 from sglang.srt.sampling.sampling_params import SamplingParams
@@ -39,6 +41,7 @@ from small_llama import write_model, write_tokenizer
 import derivable as dv
 
 SCHEMA = {"type": "object", "properties": {"n": {"enum": [1, 22]}}, "required": ["n"], "additionalProperties": False}
+LIST = 'root ::= "[" (root ("," root)*)? "]" | "1"'
 TAG = {"structures": [{"begin": "<f>", "schema": {"enum": [1, 2]}, "end": "</f>"}], "triggers": ["<f>"]}
 
 
@@ -59,11 +62,10 @@ def tokenizer(model: Path) -> Any:
     return AutoTokenizer.from_pretrained(model)
 
 
-@pytest.fixture(scope="module")
-def manager(model: Path, tokenizer: Any) -> Iterator[GrammarManager]:
+def manager_of(model: Path, tokenizer: Any, *options: str) -> Iterator[GrammarManager]:
     """As the scheduler makes it, from arguments that were read from a command line."""
     given = server_args.prepare_server_args(
-        ["--model-path", str(model), "--grammar-backend", "derivable", "--device", "cpu"]
+        ["--model-path", str(model), "--grammar-backend", "derivable", "--device", "cpu", *options]
     )
     assert given.grammar_backend == "derivable"
     config = SimpleNamespace(vocab_size=len(tokenizer) + 7, hf_eos_token_id={1}, think_end_ids=None)
@@ -80,12 +82,22 @@ def manager(model: Path, tokenizer: Any) -> Iterator[GrammarManager]:
         yield GrammarManager(scheduler)
 
 
+@pytest.fixture(scope="module")
+def manager(model: Path, tokenizer: Any) -> Iterator[GrammarManager]:
+    yield from manager_of(model, tokenizer)
+
+
+@pytest.fixture(scope="module")
+def thinking(model: Path, tokenizer: Any) -> Iterator[GrammarManager]:
+    yield from manager_of(model, tokenizer, "--reasoning-parser", "qwen3")
+
+
 class Request:
     """What `GrammarManager` reads and writes of a request."""
 
-    def __init__(self, **kind: Any) -> None:
-        self.sampling_params = SamplingParams(max_new_tokens=50, **kind)
-        self.origin_input_ids, self.require_reasoning, self.grammar_wait_ct = [0], False, 0
+    def __init__(self, reasons: bool = False, most: int = 50, **kind: Any) -> None:
+        self.sampling_params = SamplingParams(max_new_tokens=most, **kind)
+        self.origin_input_ids, self.require_reasoning, self.grammar_wait_ct = [0], reasons, 0
         self.grammar: Any = None
         self.grammar_key: Any = None
         self.aborted: str | None = None
@@ -241,12 +253,168 @@ def test_trees_of_drafts(manager: GrammarManager) -> None:
     request.grammar.accept_token(a)  # the walk has left the grammar where it was
 
 
-def test_reasoning_parsers_are_refused(model: Path, tokenizer: Any) -> None:
-    given = server_args.prepare_server_args(
-        ["--model-path", str(model), "--grammar-backend", "derivable", "--device", "cpu", "--reasoning-parser", "qwen3"]
-    )
-    with (
-        get_context().override_server_args(grammar_backend="derivable", reasoning_parser="qwen3"),
-        pytest.raises(ValueError, match="reasoning"),
-    ):
-        host.create_grammar_backend(given, tokenizer, 2000, {1}, [3])
+# Reasoning
+
+
+THINK, END = 2, 3  # of the tokenizer's special tokens
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("most", [12, 60])
+def test_reasoning_ends_with_a_text(thinking: GrammarManager, tokenizer: Any, seed: int, most: int) -> None:
+    """What SGLang's own parser splits off is free, the rest is in the grammar, and both are complete in time."""
+    request = asked(thinking, reasons=True, most=most, json_schema=json.dumps(SCHEMA))
+    rng = np.random.default_rng(seed)
+    ids: list[int] = [THINK] if seed % 2 else []
+    for token in ids:
+        request.grammar.accept_token(token)
+    while not request.grammar.is_terminated():
+        choices = allowed(masked(thinking, [request.grammar])[0])
+        assert END not in ids or END not in choices
+        is_ended = END in ids or (END in choices and rng.random() < 0.1)
+        ids.append(END if is_ended and END not in ids else int(rng.choice(choices)))
+        request.grammar.accept_token(ids[-1])
+    assert len(ids) <= most and ids.pop() == 1
+    text = tokenizer.decode(ids, skip_special_tokens=False)
+    split = ReasoningParser(model_type="qwen3", force_reasoning=True).detector.detect_and_parse(text)
+    assert json.loads(split.normal_text) in ({"n": 1}, {"n": 22})
+    assert "<think>" not in split.reasoning_text and "<tool_call>" not in split.reasoning_text
+
+
+def test_masks_behind_the_mark_are_those_of_the_grammar(thinking: GrammarManager, manager: GrammarManager) -> None:
+    vocabulary = thinking.grammar_backend.vocabulary
+    for kind in ({"regex": "[ab]c"}, {"ebnf": 'root ::= "x" | "y"'}, {"structural_tag": json.dumps(TAG)}):
+        plain = masked(manager, [asked(manager, **kind).grammar])[0]
+        for reasons in (True, False, True):  # kept by the manager for both ways
+            request = asked(thinking, reasons=reasons, **kind)
+            if reasons:
+                first = allowed(masked(thinking, [request.grammar])[0])
+                assert {THINK, END} <= set(first) and 1 not in first and len(first) > 900
+                for token in (*vocabulary.encode_bytes_greedy(b"Hm."), END):
+                    request.grammar.accept_token(token)
+            assert allowed(masked(thinking, [request.grammar])[0]) == allowed(plain)
+
+
+def test_a_request_bounds_its_reasoning(thinking: GrammarManager) -> None:
+    for budget in (0, 2, 2, 5):
+        request = asked(thinking, reasons=True, regex="[ab]c", custom_params={"thinking_budget": budget})
+        for _ in range(budget):
+            choices = allowed(masked(thinking, [request.grammar])[0])
+            request.grammar.accept_token(next(token for token in choices if token > 10))
+        assert allowed(masked(thinking, [request.grammar])[0])[-1] == END
+
+
+def test_turns_say_themselves_where_a_reasoning_ends(thinking: GrammarManager) -> None:
+    turn = {"type": "turn", "model": "qwen-3", "response": {"enum": [1]}, "reasoning": "none"}
+    request = asked(thinking, reasons=True, structural_tag=json.dumps(turn))
+    vocabulary = thinking.grammar_backend.vocabulary
+    assert allowed(masked(thinking, [request.grammar])[0]) == vocabulary.encode_bytes_greedy(b"1")
+
+
+def test_a_request_without_room_behind_its_reasoning(thinking: GrammarManager) -> None:
+    assert asked(thinking, reasons=True, most=4, regex="[a-c]{40}").aborted is not None
+    assert asked(thinking, reasons=True, most=50, regex="[a-c]{40}").aborted is None
+
+
+def test_parsers_that_read_more_than_marks_are_refused(model: Path, tokenizer: Any) -> None:
+    for parser, fits in (("deepseek-r1", True), ("glm45", True), ("gpt-oss", False), ("kimi_k3", False)):
+        given = SimpleNamespace(reasoning_parser=parser)
+        with get_context().override_server_args(grammar_backend="derivable"):
+            if fits:
+                assert host.create_grammar_backend(given, tokenizer, 2000, {1}, [3]) is not None
+                continue
+            with pytest.raises(ValueError, match=f"{parser}.*turn"):
+                host.create_grammar_backend(given, tokenizer, 2000, {1}, [3])
+
+
+# What the scheduler does to grammars
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_schedules(thinking: GrammarManager, seed: int) -> None:
+    """Batched masks, trees of drafts under SGLang's own walk, and requests that are retracted and begin anew: each text
+    is the one that comes out alone."""
+    kinds: list[dict[str, Any]] = [
+        {"regex": "[ab]{2,9}c"},
+        {"json_schema": json.dumps(SCHEMA), "reasons": True},
+        {
+            "ebnf": 'root ::= "[" (root ("," root)*)? "]" | "1"',
+            "reasons": True,
+            "custom_params": {"thinking_budget": 4},
+        },
+        {"structural_tag": json.dumps(TAG)},
+    ]
+    rng = np.random.default_rng(seed)
+
+    def choice(number: int, at: int, choices: list[int]) -> int:
+        mixed = np.random.default_rng([number, at])
+        return END if END in choices and mixed.random() < 0.2 else int(mixed.choice(choices))
+
+    def alone(number: int) -> list[int]:
+        matcher = asked(thinking, most=30, **kinds[number % 4]).grammar.matcher
+        ids: list[int] = []
+        while not matcher.is_finished:
+            ids.append(choice(number, len(ids), matcher.allowed_tokens().tolist()))
+            matcher.advance(ids[-1])
+        return ids
+
+    numbers = [int(number) for number in rng.integers(0, 1000, 5)]
+    running = {number: asked(thinking, most=30, **kinds[number % 4]) for number in numbers}
+    wanted = {number: alone(number) for number in numbers}
+    written: dict[int, list[int]] = {number: [] for number in numbers}
+    while running:
+        batch = [number for number in running if rng.random() < 0.8]
+        steps = {number: rng.choice(["plain", "tree", "retract"], p=[0.6, 0.35, 0.05]) for number in batch}
+        plain = [number for number in batch if steps[number] == "plain"]
+        if plain:
+            logits = masked(thinking, [running[number].grammar for number in plain])
+            for number, row in zip(plain, logits):
+                written[number].append(choice(number, len(written[number]), allowed(row)))
+                running[number].grammar.accept_token(written[number][-1])
+        for number in (number for number in batch if steps[number] == "tree" and written[number]):
+            written[number] += verified(thinking, running[number], number, written[number], wanted[number], choice, rng)
+        for number in (number for number in batch if steps[number] == "retract"):
+            running[number] = asked(thinking, most=30, **kinds[number % 4])
+            for token in written[number]:
+                running[number].grammar.accept_token(token)
+        for number in list(running):
+            assert written[number] == wanted[number][: len(written[number])]
+            if running[number].grammar.is_terminated():
+                assert written[number] == wanted[number] and running[number].grammar.current_token == 1
+                del running[number]
+
+
+def verified(
+    manager: GrammarManager, request: Request, number: int, ids: list[int], wanted: list[int], choice: Any, rng: Any
+) -> list[int]:
+    """What is accepted of a tree of drafts, and the token behind it."""
+    size = int(rng.integers(2, 8))
+    parents = [-1, *(int(rng.integers(0, node)) for node in range(1, size))]
+    depth = [0] * size
+    for node in range(1, size):
+        depth[node] = depth[parents[node]] + 1
+    tokens = [ids[-1]]
+    for node in range(1, size):
+        at = len(ids) + depth[node] - 1
+        guess = wanted[at] if at < len(wanted) and rng.random() < 0.7 else int(rng.integers(0, 1000))
+        tokens.append(guess)
+    children = [[node for node in range(1, size) if parents[node] == parent] for parent in range(size)]
+    first = [nodes[0] if nodes else -1 for nodes in children]
+    sibling = [-1] * size
+    for nodes in children:
+        for one, other in pairwise(nodes):
+            sibling[one] = other
+    tree = GrammarTree.from_host(torch.tensor([first]), torch.tensor([sibling]), torch.tensor([tokens]))
+    width = manager.grammar_backend.vocabulary.size
+    info: Any = SimpleNamespace(vocab_size=width, grammar_mask=None)
+    mask = build_grammar_vocab_mask(reqs=[request], tree=tree, sampling_info=info, device="cpu", barrier=None)
+    assert mask is not None
+    logits = torch.zeros(size, width)
+    mask.apply(logits)
+    accepted: list[int] = []
+    node = 0
+    while node >= 0 and not request.grammar.is_terminated():
+        accepted.append(choice(number, len(ids) + len(accepted), allowed(logits[node])))
+        request.grammar.accept_token(accepted[-1])
+        node = next((each for each in children[node] if tokens[each] == accepted[-1]), -1)
+    return accepted

@@ -59,6 +59,24 @@ class Follower:
         """The next call begins a generation."""
         self._prompt = None
 
+    @property
+    def text(self) -> bytes:
+        """What was generated, as far as it has been shown: the host shows no token behind which it has ended. Special
+        tokens by their names, as parsers of messages want it."""
+        vocabulary = self.constraint.vocabulary
+        names = {token: name.encode() for name, token in vocabulary.special_ids.items()}
+        tokens = [token for token in self._generated if token not in vocabulary.eos_ids]
+        return b"".join(vocabulary.token_bytes(token) or names.get(token, b"") for token in tokens)
+
+    def growth(self, ids: _Ids) -> int | None:
+        """By how many tokens these ids are longer than those followed last (less than 0: shorter); `None`: they do not
+        begin with the prompt, or they go on behind an end with something else than ends."""
+        if self._prompt is None or not self._goes_on(ids):
+            return None
+        growth = len(ids) - len(self._prompt) - len(self._generated)
+        is_text = bool(growth) and int(ids[-1]) not in self.constraint.vocabulary.eos_ids
+        return None if growth > 0 and is_text and self._matcher.is_finished else growth
+
     def follow(self, ids: Any) -> Matcher:
         """The matcher after what was generated. It stays this object's.
 

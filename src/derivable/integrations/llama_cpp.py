@@ -7,6 +7,8 @@
     ours = processors(constraint, llama, max_tokens=200)               # the text is complete by then
     llama("A person as JSON: ", logits_processor=ours, stopping_criteria=ours.stop, max_tokens=200)
 
+A chat with tools has the grammar of a turn, and its message is `constraint.read(ours.text)` (docs/hosts.md).
+
 Three traps of version 0.3.36. Together with `logit_bias` it forgets all processors, because it keeps what `list.extend`
 returns; the list made here returns itself. With a draft model it shows processors tokens that nobody has verified, so
 that no mask is right; that is refused. And processors are called from C, where an exception is printed and then
@@ -76,6 +78,13 @@ class Processors(list[_Processor]):
         if error is not None:
             raise error
         return False
+
+    @property
+    def text(self) -> str:
+        """What the last generation wrote, with special tokens by their names, which llama-cpp-python leaves out of its
+        texts: `constraint.read(ours.text)` is the message with its calls. It is whole where the generation ended with
+        an end token, as it does within `max_tokens`."""
+        return self._follower.text.decode("utf-8", "replace")
 
     def reset(self) -> None:
         """The next call begins a generation. Needed without a `llama`, where a prompt goes on from the last one."""

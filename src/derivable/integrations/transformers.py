@@ -13,7 +13,8 @@
 Greedy search, sampling, beam search, batches with left padding, `num_return_sequences`, assisted generation
 (`assistant_model=`, `prompt_lookup_num_tokens=`) and static caches work. Two things cannot:
 
-- continuous batching (`generate_batch`) shows a processor only the last token of each row;
+- continuous batching (`generate_batch`) shows a processor like this one only the last token of each row; there is
+  `derivable.integrations.transformers_batching` for it;
 - an assistant with another tokenizer (`assistant_tokenizer=`): transformers hands its ids to the target's processors.
 
 How the state is found. transformers never says what became of a row: beams are reordered, drafts are asked about
