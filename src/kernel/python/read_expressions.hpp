@@ -11,8 +11,7 @@ namespace derivable {
 struct Nodes {
     nanobind::object module = nanobind::module_::import_("derivable.expr");
     nanobind::object ref = type("Ref"), concat = type("Concat"), alt = type("Alt"), repeat = type("Repeat"), look = type("Look");
-    nanobind::object conjunction = type("And"), complement = type("Not"), json_text = type("JsonText"), sequences = type("Sequences"),
-                     members = type("Members");
+    nanobind::object sequences = type("Sequences"), members = type("Members");
     nanobind::object bytes = type("Bytes"), chars = type("Chars"), byte_set = type("ByteSet"), graph = type("Graph");
     nanobind::object name = text("name"), names = text("names"), marks = text("marks"), listed = text("listed"), others = text("others"),
                      ordered = text("ordered"), items = text("items"), item = text("item"), min = text("min"), max = text("max"),
