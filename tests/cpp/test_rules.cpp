@@ -1,6 +1,6 @@
 // Rules that become productions, and which of them derive a text.
 #include <algorithm>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -21,18 +21,10 @@ Rules::Rule bodies(std::vector<Key> keys, Rules::Kind kind = Rules::Kind::kBodie
 // The stacks of what rules became.
 struct Parser {
     explicit Parser(const FlatRules& flat)
-        : lr(Productions(uint32_t(flat.terminals.size()), uint32_t(flat.nonterminals.size()), symbol(flat, flat.start), unpacked(flat))),
+        : lr(Productions(uint32_t(flat.terminals.size()), uint32_t(flat.nonterminals.size()),
+                         symbol_of(flat.start, flat.terminals.size(), flat.nonterminals.size()),
+                         unpacked(flat.productions, flat.terminals.size(), flat.nonterminals.size()))),
           stacks(lr) {}
-    static Symbol symbol(const FlatRules& flat, int64_t n) { return Symbol(n > 0 ? n : int64_t(flat.terminals.size()) - n); }
-    static std::vector<Production> unpacked(const FlatRules& flat) {
-        std::vector<Production> all;
-        for (size_t at = 0, end; at < flat.productions.size(); at = end) {
-            end = at + 2 + size_t(flat.productions[at + 1]);
-            all.push_back({symbol(flat, flat.productions[at]), {}});
-            for (size_t i = at + 2; i < end; i++) all.back().body.push_back(symbol(flat, flat.productions[i]));
-        }
-        return all;
-    }
     bool accepts(const std::vector<Symbol>& text) {
         Frontier f = stacks.bottom();
         for (Symbol terminal : text) {
@@ -146,4 +138,16 @@ TEST_CASE("members come in their order with others between, or in any order") {
             REQUIRE(parser.accepts(written) == expected);
         }
     }
+}
+
+TEST_CASE("productions that are cut short, or name what is not there, are refused") {
+    const std::vector<int64_t> whole{-1, 2, 1, -2, -2, 0};
+    const std::vector<Production> found = unpacked(whole, 1, 2);
+    REQUIRE(found.size() == 2);
+    CHECK(found[0].head == 2);
+    CHECK(found[0].body == std::vector<Symbol>{1, 3});
+    CHECK(found[1].body.empty());
+    const std::vector<std::vector<int64_t>> bad{{-1, 3, 1},  {1, 1, 1},  {-1, -1, 1},       {-1, 1, 2},
+                                                {-1, 1, -3}, {-1, 1, 0}, {-1, INT64_MAX, 1}};
+    for (const auto& productions : bad) CHECK_THROWS_AS(unpacked(productions, 1, 2), BadGrammar);
 }

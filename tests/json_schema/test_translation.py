@@ -21,7 +21,7 @@ from derivable.frontends.json_schema.emit.productive import drop_unproductive
 from derivable.lowering.leaves import names_only
 from derivable.lowering.numbering import with_symbols
 from derivable.lowering.repeats import add_repeat
-from derivable.rules import Rules
+from derivable.rules import Rules, Terminal
 from derivable.support.collector import without_collector
 
 
@@ -120,7 +120,7 @@ def test_dead_ends_are_those_of_the_definition(seed: int) -> None:
     ],
 )
 def test_names_only(expected: bool, rules: list[Expr]) -> None:
-    assert names_only(Rules(dict(zip("01", rules)), {}, "0")) == expected
+    assert names_only(Rules(dict(zip("01", rules)), dict.fromkeys("abc{}e,:", Terminal(Bytes(b"x"))), "0")) == expected
 
 
 def test_rules_become_numbers() -> None:

@@ -29,6 +29,8 @@ std::vector<char> productive(const Rules& rules) {
 
 namespace {
 
+constexpr const char* kHint = "This is a bug in the lowering.";
+
 class Flattening {
   public:
     using Key = Rules::Key;
@@ -166,6 +168,27 @@ class Flattening {
 
 FlatRules flatten(const Rules& rules, Rules::Key start, const std::vector<Rules::Key>& first, uint64_t most) {
     return Flattening(rules, most).run(start, first);
+}
+
+Symbol symbol_of(int64_t number, size_t num_terminals, size_t num_nonterminals) {
+    if (number == 0 || number > int64_t(num_terminals) || number < -int64_t(num_nonterminals))
+        throw BadGrammar("a production names a symbol that does not exist", kHint);
+    return Symbol(number > 0 ? number : int64_t(num_terminals) - number);
+}
+
+std::vector<Production> unpacked(const std::vector<int64_t>& productions, size_t num_terminals, size_t num_nonterminals) {
+    std::vector<Production> made;
+    for (size_t i = 0; i + 1 < productions.size();) {
+        Production p{symbol_of(productions[i], num_terminals, num_nonterminals), {}};
+        const int64_t size = productions[i + 1];
+        if (productions[i] > 0 || size < 0 || uint64_t(size) > productions.size() - i - 2)
+            throw BadGrammar("a production is cut short, or its head is a terminal", kHint);
+        p.body.reserve(size_t(size));
+        const size_t end = i + 2 + size_t(size);
+        for (i += 2; i < end; i++) p.body.push_back(symbol_of(productions[i], num_terminals, num_nonterminals));
+        made.push_back(std::move(p));
+    }
+    return made;
 }
 
 }  // namespace derivable

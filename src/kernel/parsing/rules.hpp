@@ -1,6 +1,7 @@
 // Rules as front ends write them, and how they become productions: numbered symbols, the members of objects written out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -55,5 +56,9 @@ struct FlatRules {
 // The productions of a rule or terminal, and of all rules it leads to; `first` are numbered right after it. Throws LimitExceeded where there are more
 // numbers in the productions than `most`.
 FlatRules flatten(const Rules& rules, Rules::Key start, const std::vector<Rules::Key>& first, uint64_t most);
+
+// Such numbers as the parser has them: terminals first, from 1 up. Throw BadGrammar where there is no such symbol, or a production is cut short.
+Symbol symbol_of(int64_t number, size_t num_terminals, size_t num_nonterminals);
+std::vector<Production> unpacked(const std::vector<int64_t>& productions, size_t num_terminals, size_t num_nonterminals);
 
 }  // namespace derivable
