@@ -68,23 +68,6 @@ RANKS = {
 """The rank of every module, or of the folder it lies in. A module may import modules of lower rank and neighbours in
 its own folder: also within functions, and for type checking."""
 
-KERNEL = ROOT / "src" / "kernel"
-
-ROOMS = {
-    "support": 0,
-    "automata": 1,
-    "parsing": 1,
-    "json": 2,
-    "costs": 2,
-    "lexing": 3,
-    "liveness": 4,
-    "index": 4,
-    "matching": 5,
-    "python": 6,
-}
-"""The floor that each room of the kernel stands on. A file may include files of lower floors and neighbours in its own
-room; only `python` knows the interpreter."""
-
 SCHEMA_ROOMS = {"texts": 0, "reading": 1, "keywords": 2, "cases": 3, "emit": 4, "translate": 5, "references": 5, "": 6}
 """The floors of the front end for JSON Schema, by the rules of `RANKS`; "" is what gathers them."""
 
@@ -292,34 +275,6 @@ def circles() -> list[list[str]]:
 def test_no_modules_import_one_another() -> None:
     """All imports count, also those in functions and for type checking."""
     assert circles() == []
-
-
-def included(path: Path) -> list[str]:
-    """The files of the kernel that a file of it includes, as `room/file.hpp`."""
-    return re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
-
-
-def kernel_files() -> list[str]:
-    return sorted(path.relative_to(KERNEL).as_posix() for path in KERNEL.rglob("*.[ch]pp"))
-
-
-def test_every_room_of_the_kernel_has_a_floor() -> None:
-    assert {path.name for path in KERNEL.iterdir() if path.is_dir()} == set(ROOMS)
-    assert all("/" in file for file in kernel_files())
-
-
-@pytest.mark.parametrize("file", kernel_files())
-def test_no_include_goes_upwards(file: str) -> None:
-    room = file.split("/")[0]
-    for other in included(KERNEL / file):
-        assert (KERNEL / other).is_file(), f"{file} includes {other}, which is not there"
-        floor = ROOMS[other.split("/")[0]]
-        assert other.startswith(f"{room}/") or floor < ROOMS[room], f"{file} includes {other}, which is not below it"
-
-
-@pytest.mark.parametrize("file", [file for file in kernel_files() if not file.startswith("python/")])
-def test_algorithms_see_no_python(file: str) -> None:
-    assert not re.search(r"#include <(nanobind|Python)", (KERNEL / file).read_text(encoding="utf-8"))
 
 
 def test_grammar_imports_its_front_ends_only_when_called() -> None:

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "automata/thompson.hpp"
-#include "index/vocabulary.hpp"
 #include "matching/constraint.hpp"
+#include "tokens/vocabulary.hpp"
 
 namespace derivable::testing {
 

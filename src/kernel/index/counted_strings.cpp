@@ -70,7 +70,7 @@ std::unique_ptr<Split> CountedStrings::split(uint64_t need, uint64_t room) {
         it = residuals_behind_.emplace(key, made).first;
     }
     if (it->second != Residuals::kWholeVocabulary)
-        result->exits.push_back({TerminalId(), Lexer::kFree, it->second, Indentations::kNothing, {}});
+        result->exits.push_back({TerminalId(), Formulas::kFree, it->second, Indentations::kNothing, {}});
     result->exits_once = true;
     return result;
 }

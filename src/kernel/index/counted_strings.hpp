@@ -11,10 +11,10 @@
 
 #include "index/residuals.hpp"
 #include "index/split.hpp"
-#include "index/token_set.hpp"
-#include "index/vocabulary.hpp"
 #include "json/string_literals.hpp"
 #include "support/hashing.hpp"
+#include "tokens/token_set.hpp"
+#include "tokens/vocabulary.hpp"
 
 namespace derivable {
 

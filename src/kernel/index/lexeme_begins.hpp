@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "index/vocabulary.hpp"
 #include "support/byte_set.hpp"
+#include "tokens/vocabulary.hpp"
 
 namespace derivable {
 

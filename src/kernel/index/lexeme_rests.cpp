@@ -12,8 +12,8 @@ namespace derivable {
 
 const std::vector<LexemeRest>& LexemeRests::of(ResidualId residual, LexState single) {
     // A string that may end here and only has room for so many characters more completes as any string does.
-    uint64_t need, room;
-    if (lexer_.is_counted(single, need, room) && need == 0) single = lexer_.between_characters_of_any_string(single);
+    const auto counted = lexer_.automata.ask(&Recognizer::counted, single);
+    if (counted && counted->first == 0) single = lexer_.alike.between_characters_of_any_string(single);
     auto& known = known_[pack(residual, single)];
     if (known) return *known;
     std::vector<LexemeRest> rests = make(residual, single);
@@ -23,13 +23,12 @@ const std::vector<LexemeRest>& LexemeRests::of(ResidualId residual, LexState sin
 }
 
 std::vector<LexemeRest> LexemeRests::make(ResidualId residual, LexState single) {
-    uint64_t need, others, room;
-    const LexState alike = lexer_.canonical(single);
-    if (alike != single && lexer_.is_counted(single, need, room) && lexer_.is_counted(alike, others, room))
-        return with_need(of(residual, alike), need, others);
-    const LexState unbounded = lexer_.without_bound(single);
-    const LexState whole = unbounded == kNoState ? kNoState : lexer_.equal(unbounded);
-    const std::optional<CountedValues::Place> place = lexer_.place(single);
+    const LexState alike = lexer_.alike.canonical(single);
+    const auto counted = lexer_.automata.ask(&Recognizer::counted, single), others = lexer_.automata.ask(&Recognizer::counted, alike);
+    if (alike != single && counted && others) return with_need(of(residual, alike), counted->first, others->first);
+    const LexState unbounded = lexer_.alike.without_bound(single);
+    const LexState whole = unbounded == kNoState ? kNoState : lexer_.alike.equal(unbounded);
+    const std::optional<CountedValues::Place> place = lexer_.automata.ask(&Recognizer::place, single);
     const bool is_bounded = residual == Residuals::kWholeVocabulary && whole != kNoState && whole != single && place;
     return is_bounded ? within(of(residual, whole), single, place->room) : walk(residual, single);
 }
@@ -106,7 +105,7 @@ std::vector<LexemeRest> LexemeRests::walk(ResidualId residual, LexState single) 
         if (s.next && (*s.next)[byte] != kUnknown) return (*s.next)[byte];
         work(2);
         const LexState to = lexer_.step(s.state, byte);
-        const uint32_t next = to == kNoState ? kNowhere : number(lexer_.equal(to));
+        const uint32_t next = to == kNoState ? kNowhere : number(lexer_.alike.equal(to));
         if (s.next) (*s.next)[byte] = next;
         return next;
     };

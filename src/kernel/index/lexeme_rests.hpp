@@ -13,8 +13,8 @@
 
 #include "index/lexeme_texts.hpp"
 #include "index/residuals.hpp"
-#include "index/token_set.hpp"
 #include "lexing/lexer.hpp"
+#include "tokens/token_set.hpp"
 
 namespace derivable {
 
@@ -34,7 +34,7 @@ class LexemeRests {
 
     const FewestTokens& fewest_tokens() const { return fewest_; }
     LexemeTexts& texts() { return texts_; }
-    // Of a state of one member, under scannerless as Lexer::equal() has it. Tokens of which no rest is known are left out. Some may be there that a bound on the
+    // Of a state of one member, under scannerless as AlikeStates::equal() has it. Tokens of which no rest is known are left out. Some may be there that a bound on the
     // number of characters does not let through. Cost: a walk of what is left of the tokens, once.
     const std::vector<LexemeRest>& of(ResidualId residual, LexState single);
     // Residuals have other numbers from now on.

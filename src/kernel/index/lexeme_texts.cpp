@@ -21,15 +21,15 @@ LexemeTexts::LexemeTexts(Lexer& lexer, const FewestTokens& tokens) : lexer_(lexe
 LexState LexemeTexts::start(TerminalId terminal) {
     starts_.reach(terminal, 0, kNoState);
     if (starts_[terminal] == kNoState) {
-        const LexState s = lexer_.start({terminal}, lexer_.text_start());
-        starts_[terminal] = s == kNoState ? s : *lexer_.singles(lexer_.members(s)).begin();
+        const LexState s = lexer_.start({terminal}, lexer_.formulas.text_start());
+        starts_[terminal] = s == kNoState ? s : *lexer_.sets.singles(lexer_.members(s)).begin();
     }
     return starts_[terminal];
 }
 
 const LexemeTexts::Outline& LexemeTexts::outline(TerminalId terminal) {
     if (const auto known = outlines_.find(terminal); known != outlines_.end()) return known->second;
-    Recognizer recognizer = lexer_.recognizer(terminal);
+    Recognizer recognizer = lexer_.automata.recognizer(terminal);
     const auto [first, last] = recognizer.outer_bytes();
     return outlines_[terminal] = {first, last, recognizer.longest_rest()};
 }
@@ -42,12 +42,12 @@ void LexemeTexts::add_followers(TerminalId terminal, TerminalId rival, const Byt
     std::sort(both.begin(), both.end());
     both.erase(std::unique(both.begin(), both.end()), both.end());
     // Where something looks behind, what stands before is part of a state.
-    const bool is_told = lexer_.has_kinds() && lexer_.text_start() == Lexer::kFree;
-    const LexState first = is_told ? lexer_.start(both, Lexer::kFree) : kNoState;
+    const bool is_told = lexer_.kinds.are_known() && lexer_.formulas.text_start() == Formulas::kFree;
+    const LexState first = is_told ? lexer_.start(both, Formulas::kFree) : kNoState;
     if (first != kNoState) open.push_back(first);
     for (size_t i = 0; i < open.size() && open.size() <= kMost; i++) {
-        work(lexer_.representative_bytes().size());
-        for (uint8_t byte : lexer_.representative_bytes()) {
+        work(lexer_.kinds.representatives().size());
+        for (uint8_t byte : lexer_.kinds.representatives()) {
             const LexState next = lexer_.step(open[i], byte);
             if (next == kNoState) continue;
             const auto [known, is_new] = behind.try_emplace(next.index());
@@ -64,17 +64,18 @@ void LexemeTexts::add_followers(TerminalId terminal, TerminalId rival, const Byt
     Followers by_kind{};
     for (const auto& [state, bytes] : behind) {
         ByteSet may;
-        work(lexer_.representative_bytes().size());
+        work(lexer_.kinds.representatives().size());
         for (const Lexer::Exit& exit : lexer_.exits(LexState(state)))
             if (exit.terminal == terminal)
-                for (uint8_t byte : lexer_.representative_bytes())
-                    if (lexer_.unsettled(exit.obligations, byte) != Lexer::kViolated) may.set(byte);
-        for (uint8_t byte : lexer_.representative_bytes())
+                for (uint8_t byte : lexer_.kinds.representatives())
+                    if (lexer_.unsettled(exit.obligations, byte) != Formulas::kViolated) may.set(byte);
+        for (uint8_t byte : lexer_.kinds.representatives())
             if (bytes[byte]) by_kind[byte] |= may;
     }
     for (size_t b = 0; b < 256; b++)
         for (size_t next = 0; next < 256; next++)
-            if (of[uint8_t(next)] && by_kind[lexer_.alike(uint8_t(b))][lexer_.alike(uint8_t(next))]) followers[b].set(uint8_t(next));
+            if (of[uint8_t(next)] && by_kind[lexer_.kinds.like(uint8_t(b))][lexer_.kinds.like(uint8_t(next))])
+                followers[b].set(uint8_t(next));
 }
 
 // The text completes the lexeme; it is kept for all states on its way.
@@ -84,7 +85,7 @@ bool LexemeTexts::keep_along(LexState single, const std::string& text) {
         way.push_back(lexer_.step(way.back(), uint8_t(c)));
         if (way.back() == kNoState) return false;
     }
-    if (!lexer_.accepts_single(way.back())) return false;
+    if (!lexer_.automata.accepts(way.back())) return false;
     // SAFETY: from the end on, so that whatever is kept leads to it also where there is no memory for more.
     keep(way.back(), {});
     for (size_t i = text.size(); i-- > 0;) keep(way[i], {uint8_t(text[i]), way[i + 1]});
@@ -93,7 +94,8 @@ bool LexemeTexts::keep_along(LexState single, const std::string& text) {
 }
 
 bool LexemeTexts::find_by_rule(LexState single) {
-    const std::optional<std::string> text = lexer_.shortest_rest(single, filler_);
+    TerminalAutomata& automata = lexer_.automata;
+    const std::optional<std::string> text = automata.at(automata.automaton_of(single)).shortest_rest(automata.state_of(single), filler_);
     return text && keep_along(single, *text);
 }
 
@@ -108,7 +110,7 @@ bool LexemeTexts::search(LexState single, bool plain) {
     std::unordered_map<LexState, char> met{{single, 1}};
     const auto is_plain = [](uint8_t b) { return b < 0x80 && b != '\\'; };
     for (size_t i = 0; i < ways.size() && ways.size() < kMost; i++) {
-        if (i && (lexer_.accepts_single(ways[i].state) || steps_.find(ways[i].state) || find_by_rule(ways[i].state)))
+        if (i && (lexer_.automata.accepts(ways[i].state) || steps_.find(ways[i].state) || find_by_rule(ways[i].state)))
             return keep_along(single, ways[i].text + *shortest(ways[i].state));
         bool some = false;
         for (const bool others : {false, true})
@@ -126,7 +128,7 @@ bool LexemeTexts::search(LexState single, bool plain) {
 
 std::optional<std::string> LexemeTexts::shortest(LexState single) {
     if (!steps_.find(single)) {
-        if (lexer_.accepts_single(single)) keep(single, {});
+        if (lexer_.automata.accepts(single)) keep(single, {});
         else if (!find_by_rule(single) && !search(single, true) && !search(single, false)) return std::nullopt;
     }
     std::string text;
@@ -144,7 +146,7 @@ std::vector<std::string> LexemeTexts::several(LexState single, size_t most) {
     };
     std::vector<Way> ways{{single, {}}};
     for (size_t i = 0; i < ways.size() && out.size() < most && ways.size() < kMostTried; i++) {
-        if (lexer_.accepts_single(ways[i].state)) out.push_back(ways[i].text);
+        if (lexer_.automata.accepts(ways[i].state)) out.push_back(ways[i].text);
         for (uint8_t b : ShortestRests::order()) {
             work();
             const LexState next = lexer_.step(ways[i].state, b);

@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "index/fewest_tokens.hpp"
 #include "index/lexeme_begins.hpp"
 #include "lexing/lexer.hpp"
 #include "support/hashing.hpp"
+#include "tokens/fewest_tokens.hpp"
 
 namespace derivable {
 

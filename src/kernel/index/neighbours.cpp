@@ -22,7 +22,7 @@ void Neighbours::note(ResidualId residual, LexState state, Split& split) {
 }
 
 void Neighbours::note_whole_vocabulary(LexState state) {
-    if (is_single(state) && lexer_.alike_for(state, state)) lately_[num_lately_++ % lately_.size()] = state;
+    if (is_single(state) && lexer_.alike.alike_for(state, state)) lately_[num_lately_++ % lately_.size()] = state;
 }
 
 void Neighbours::forget() {
@@ -32,14 +32,14 @@ void Neighbours::forget() {
 
 bool Neighbours::is_ordinary(LexState state) {
     ByteSet listed;
-    return is_single(state) && lexer_.without_bound(state) == kNoState && !lexer_.on_list(state, listed);
+    return is_single(state) && lexer_.alike.without_bound(state) == kNoState && !lexer_.automata.ask(&Recognizer::on_list, state, listed);
 }
 
 Neighbour Neighbours::unbounded(ResidualId, LexState state) {
     Neighbour beside;
     if (!is_single(state)) return beside;
-    if (const LexState whole = lexer_.without_bound(state); whole != kNoState) {
-        beside.state = lexer_.canonical(whole);
+    if (const LexState whole = lexer_.alike.without_bound(state); whole != kNoState) {
+        beside.state = lexer_.alike.canonical(whole);
         beside.unbounded = true;
     }
     return beside;
@@ -47,8 +47,10 @@ Neighbour Neighbours::unbounded(ResidualId, LexState state) {
 
 Neighbour Neighbours::on_list(ResidualId residual, LexState state) {
     Neighbour beside;
-    if (!is_single(state) || lexer_.without_bound(state) != kNoState || !lexer_.on_list(state, beside.listed)) return {};
-    beside.state = lexer_.off_list(state);
+    if (!is_single(state) || lexer_.alike.without_bound(state) != kNoState ||
+        !lexer_.automata.ask(&Recognizer::on_list, state, beside.listed))
+        return {};
+    beside.state = lexer_.alike.off_list(state);
     beside.on_list = beside.state == kNoState || residuals_[residual].once;
     return beside.on_list ? beside : Neighbour();
 }
@@ -69,7 +71,7 @@ void Neighbours::each_branch(ResidualId of, Act act) const {
 uint64_t Neighbours::alive_nodes(ResidualId of, LexState state) {
     uint64_t alive = 0;
     each_branch(of, [&](uint8_t byte, uint64_t nodes) {
-        if (lexer_.step_canonical(state, byte) != kNoState) alive += nodes;
+        if (lexer_.alike.step_canonical(state, byte) != kNoState) alive += nodes;
     });
     return alive;
 }
@@ -78,7 +80,7 @@ uint64_t Neighbours::alive_nodes(ResidualId of, LexState state) {
 std::vector<std::pair<LexState, uint64_t>> Neighbours::next_states(ResidualId of, LexState state) {
     std::vector<std::pair<LexState, uint64_t>> all;
     each_branch(of, [&](uint8_t byte, uint64_t nodes) {
-        const LexState next = lexer_.step_canonical(state, byte);
+        const LexState next = lexer_.alike.step_canonical(state, byte);
         if (next == kNoState) return;
         auto known = std::find_if(all.begin(), all.end(), [&](const auto& n) { return n.first == next; });
         if (known == all.end()) all.emplace_back(next, nodes);
@@ -105,18 +107,18 @@ bool Neighbours::goes_on_with_most(ResidualId of, LexState state) {
 
 Neighbour Neighbours::any_string(ResidualId of, LexState state) {
     if (!is_ordinary(state) || of != Residuals::kWholeVocabulary) return {};
-    const LexState any = lexer_.any_string(state);
+    const LexState any = lexer_.alike.any_string(state);
     return any != kNoState && goes_on_with_most(of, state) ? Neighbour{any} : Neighbour();
 }
 
 LexState Neighbours::distant(ResidualId residual, LexState state) const {
     constexpr uint64_t kWorthwhile = 2;  // bytes
     if (residual != Residuals::kWholeVocabulary) return kNoState;
-    const uint64_t* near = near_.find(lexer_.terminal_of(state));
+    const uint64_t* near = near_.find(lexer_.automata.terminal_of(state));
     const uint64_t least = std::max(kWorthwhile, near ? *near : 0);
     for (size_t i = 0; i < std::min(num_lately_, lately_.size()); i++) {
         const LexState other = lately_[(num_lately_ - 1 - i) % lately_.size()];
-        if (lexer_.alike_for(state, other) > least) return other;
+        if (lexer_.alike.alike_for(state, other) > least) return other;
     }
     return kNoState;
 }
@@ -124,7 +126,7 @@ LexState Neighbours::distant(ResidualId residual, LexState state) const {
 namespace {
 
 // Of two lists that ascend, how many are in one only; `limit` if these are more.
-size_t num_apart(const Lexer::Singles& a, const Lexer::Singles& b, size_t limit) {
+size_t num_apart(const Singles& a, const Singles& b, size_t limit) {
     if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= limit) return limit;
     size_t apart = 0;
     auto x = a.begin(), y = b.begin();
@@ -152,11 +154,11 @@ Neighbour Neighbours::nearest(ResidualId residual, LexState state) {
     const Split* split = residual.index() < latest_.size() ? latest_[residual.index()] : nullptr;
     if (!split || residuals_.size_at_least(residual) < kWorthwhile) return {};
     std::vector<std::pair<size_t, const Split*>> candidates;  // the first ones, by how many members are of one of the two only
-    const Lexer::Singles mine = lexer_.singles(lexer_.members(state));
+    const Singles mine = lexer_.sets.singles(lexer_.members(state));
     size_t limit = ~size_t(0);
     for (size_t n = 0; split && n < kMostAsked; n++, split = split->previous) {
         work(5);
-        const size_t others = num_apart(mine, lexer_.singles(lexer_.members(split->state)), limit) +
+        const size_t others = num_apart(mine, lexer_.sets.singles(lexer_.members(split->state)), limit) +
                               (lexer_.obligations(split->state) != lexer_.obligations(state));
         if (others >= limit) continue;
         auto after = std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return c.first > others; });

@@ -11,10 +11,10 @@
 
 #include "index/residuals.hpp"
 #include "index/split_walk.hpp"
-#include "index/vocabulary.hpp"
 #include "lexing/lexer.hpp"
 #include "support/accelerators.hpp"
 #include "support/hashing.hpp"
+#include "tokens/vocabulary.hpp"
 
 namespace derivable {
 
@@ -34,7 +34,7 @@ class Neighbours {
     // A split was made, and has its place in memory.
     void note(ResidualId residual, LexState state, Split& split);
     // The two are not as distant as they have to be.
-    void note_too_near(LexState state, LexState other) { near_[lexer_.terminal_of(state)] = lexer_.alike_for(state, other); }
+    void note_too_near(LexState state, LexState other) { near_[lexer_.automata.terminal_of(state)] = lexer_.alike.alike_for(state, other); }
     void note_whole_vocabulary(LexState state);
     void forget();
 
@@ -52,7 +52,7 @@ class Neighbours {
     // Under longest and basic: one that leads to the same states with nearly all first bytes.
     Neighbour nearest(ResidualId residual, LexState state);
 
-    bool is_single(LexState state) const { return lexer_.policy() == Policy::kScannerless && Lexer::is_single(state); }
+    bool is_single(LexState state) const { return lexer_.policy() == Policy::kScannerless && StateNumber::is_single(state); }
     // None of the first two rules is for it.
     bool is_ordinary(LexState state);
     template <class Act>

@@ -47,9 +47,9 @@ uint32_t Prospects::producible_set(LexState s) {
     std::unordered_map<LexState, char> seen{{s, 1}};
     std::vector<uint32_t> winners;
     for (size_t i = 0; i < todo.size(); i++) {
-        work(lexer_.representative_bytes().size());
+        work(lexer_.kinds.representatives().size());
         for (const Lexer::Exit& e : lexer_.exits(todo[i])) winners.push_back(e.terminal.index());
-        for (uint8_t b : lexer_.representative_bytes()) {
+        for (uint8_t b : lexer_.kinds.representatives()) {
             LexState next = lexer_.step(todo[i], b);
             if (next != kNoState && seen.try_emplace(next, 1).second) todo.push_back(next);
         }
@@ -69,7 +69,7 @@ void Prospects::archive(Archive& a) {
         a.check(indentations_ && indentations_->effect(effect) == i);
     }
     a.lists(producible_sets_, 0, [&](const std::vector<uint32_t>& set) {
-        for (uint32_t terminal : set) a.check(terminal < lexer_.num_terminals());
+        for (uint32_t terminal : set) a.check(terminal < lexer_.automata.num_terminals());
         return producible_sets_.intern(set);
     });
 }

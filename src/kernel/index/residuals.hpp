@@ -13,12 +13,12 @@
 #include <memory>
 #include <vector>
 
-#include "index/trie.hpp"
 #include "support/byte_set.hpp"
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
 #include "support/ids.hpp"
 #include "support/lock.hpp"
+#include "tokens/trie.hpp"
 
 namespace derivable {
 

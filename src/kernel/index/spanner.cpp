@@ -18,7 +18,7 @@ Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy, Ac
       neighbours_(std::make_unique<Neighbours>(*vocabulary_, lexer, residuals_)) {
     uint64_t longest = 0;
     for (uint16_t d : vocabulary_->trie.depth) longest = std::max<uint64_t>(longest, uint64_t(d) + 1);
-    lexer.set_longest_token(longest + 1);
+    lexer.alike.set_longest_token(longest + 1);
 }
 
 void Spanner::forget() {
@@ -108,10 +108,9 @@ std::unique_ptr<Split> Spanner::walk_beside(ResidualId residual, LexState state,
 }
 
 std::unique_ptr<Split> Spanner::by_count(ResidualId residual, LexState state) {
-    uint64_t need, room;
-    if (!accelerators_.has(Accelerator::kCountedStrings) || is_plain(residual, state) || !lexer.is_counted(state, need, room))
-        return nullptr;
-    return counted_strings(lexer.escapes(state)).split(need, room);
+    if (!accelerators_.has(Accelerator::kCountedStrings) || is_plain(residual, state)) return nullptr;
+    const auto [need, room] = *lexer.automata.ask(&Recognizer::counted, state);
+    return counted_strings(lexer.automata.recognizer_of(state).escapes()).split(need, room);
 }
 
 std::unique_ptr<Split> Spanner::along_stretches(ResidualId residual, LexState state) {
@@ -119,19 +118,18 @@ std::unique_ptr<Split> Spanner::along_stretches(ResidualId residual, LexState st
     constexpr uint64_t kFew = 24;
     ByteSet listed;
     if (!accelerators_.has(Accelerator::kStretches) || residual != Residuals::kWholeVocabulary || !is_single(state)) return nullptr;
-    if (lexer.on_list(state, listed)) return nullptr;
+    if (lexer.automata.ask(&Recognizer::on_list, state, listed)) return nullptr;
     // Beside a state that only the longest tokens tell from it less is walked.
     if (accelerators_.has(Accelerator::kAlike) && neighbours_->distant(residual, state) != kNoState) return nullptr;
-    if (lexer.without_bound(state) != kNoState) {
-        const auto place = lexer.place(state);
+    if (lexer.alike.without_bound(state) != kNoState) {
+        const auto place = lexer.automata.ask(&Recognizer::place, state);
         if (!place || place->room > kFew) return nullptr;
     }
     return walk(residual, state, [&](SplitWalk& walk) { return walk.run_along(stretches()); });
 }
 
 bool Spanner::is_plain(ResidualId residual, LexState state) const {
-    uint64_t need, room;
-    return residual != Residuals::kWholeVocabulary || !is_single(state) || !lexer.is_counted(state, need, room);
+    return residual != Residuals::kWholeVocabulary || !is_single(state) || !lexer.automata.ask(&Recognizer::counted, state);
 }
 
 CountedStrings& Spanner::counted_strings(Escapes escapes) {
@@ -190,10 +188,10 @@ LexState Spanner::for_residual(ResidualId residual, LexState state) {
     if (lexer.policy() == Policy::kScannerless || residual == Residuals::kWholeVocabulary) return state;
     if (!accelerators_.has(Accelerator::kResidualStates)) return state;
     const LexState members = lexer.members(state);
-    const Lexer::Singles all = lexer.singles(members);
-    if (std::any_of(all.begin(), all.end(), [&](LexState single) { return lexer.accepts_single(single); })) return state;
+    const Singles all = lexer.sets.singles(members);
+    if (std::any_of(all.begin(), all.end(), [&](LexState single) { return lexer.automata.accepts(single); })) return state;
     const ByteSet bytes = residuals_[residual].bytes;
-    const LexState left = lexer.members_if(members, [&](LexState single) { return lexer.bytes(single).meets(bytes); });
+    const LexState left = lexer.sets.keep_if(members, [&](LexState single) { return lexer.sets.bytes(single).meets(bytes); });
     work(10 * all.size());
     return left == kNoState ? lexer.none() : lexer.with_obligations(left, lexer.obligations(state));
 }
@@ -215,9 +213,9 @@ const Split& Spanner::split(ResidualId residual, LexState state) {
 const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
     constexpr size_t kMany = 4;
     constexpr uint64_t kWorthwhile = 2500;  // nodes
-    const Lexer::Singles all = lexer.singles(members);
+    const Singles all = lexer.sets.singles(members);
     if (!accelerators_.has(Accelerator::kJointSplits) || all.size() < kMany || !residuals_[residual].of_vocabulary ||
-        are_many(lexer.set_bytes()))
+        are_many(lexer.sets.bytes_of_sets()))
         return kNone;
     const uint64_t key = pack(residual, members);
     if (auto known = joint_of_.find(key)) return **known;
@@ -225,17 +223,17 @@ const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
     ByteSet bytes;
     for (LexState single : all) {
         work(5);
-        const LexState s = lexer.canonical(single);
+        const LexState s = lexer.alike.canonical(single);
         // Walks of numbers are short, and each of their sets of remainders would be a state that is seen once.
         auto is_short = [&] {
             work(residuals_[residual].branches.size());
             return neighbours_->alive_nodes(residual, s) < kWorthwhile;
         };
-        const bool alone = find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) || is_short();
+        const bool alone = find(residual, s) || lexer.automata.ask(&Recognizer::on_list, s, bytes) || !is_plain(residual, s) || is_short();
         (alone ? rest : dear).push_back(single);
     }
     if (dear.size() < kMany) return *(joint_of_[key] = &kNone);
-    joints_.push_back({lexer.together(dear), std::move(rest)});
+    joints_.push_back({lexer.sets.of(dear), std::move(rest)});
     uses_[size_t(Accelerator::kJointSplits)]++;
     return *(joint_of_[key] = &joints_.back());
 }

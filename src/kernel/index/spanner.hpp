@@ -12,7 +12,7 @@
 // A state that behaves nearly like another (the inside of a string, a few bytes into one of the keys that are excluded) is split by
 // walking only the part of the trie where the two differ.
 //
-// Nothing here depends on productions. Under scannerless it depends only on languages: states are canonical (Lexer::canonical), one
+// Nothing here depends on productions. Under scannerless it depends only on languages: states are canonical (AlikeStates::canonical), one
 // member at a time, and one Spanner per vocabulary serves every such grammar in the process (several, where grammars are explored side by side).
 #pragma once
 
@@ -34,12 +34,12 @@
 #include "index/prospects.hpp"
 #include "index/residuals.hpp"
 #include "index/split.hpp"
-#include "index/vocabulary.hpp"
 #include "lexing/lexer.hpp"
 #include "support/accelerators.hpp"
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
 #include "support/lock.hpp"
+#include "tokens/vocabulary.hpp"
 
 namespace derivable {
 
@@ -136,7 +136,7 @@ class Spanner {
     void archive(Archive& a, Numbers& numbers);
     void publish_bytes() {
         published_bytes_.store(bytes(), std::memory_order_relaxed);
-        published_set_bytes_.store(lexer.set_bytes(), std::memory_order_relaxed);
+        published_set_bytes_.store(lexer.sets.bytes_of_sets(), std::memory_order_relaxed);
     }
 
   private:
@@ -153,7 +153,7 @@ class Spanner {
     // Not under scannerless: with the members that go on with some byte of the residual, which split it as all do.
     LexState for_residual(ResidualId residual, LexState state);
     // Of one member under scannerless: splits are the terminal's own.
-    bool is_single(LexState state) const { return lexer.policy() == Policy::kScannerless && Lexer::is_single(state); }
+    bool is_single(LexState state) const { return lexer.policy() == Policy::kScannerless && StateNumber::is_single(state); }
     bool is_plain(ResidualId residual, LexState state) const;  // not for CountedStrings
     // States of several members, which live as long as the lexer, while those of one are as many as the automata have. (Of 20 counters there
     // are as many as all of them can stand together.)

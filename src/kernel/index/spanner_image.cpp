@@ -94,9 +94,9 @@ void Spanner::archive_split(Archive& a, Split& split, const Numbers& numbers) {
         if (a.reading()) i.tokens = numbers.sets_read[set];
     });
     a.each(split.exits, 5, [&](Split::Exit& e) {
-        a.below(e.terminal, lexer.num_terminals());
-        a.below(e.obligations, lexer.num_obligations());
-        a.check(e.obligations != Lexer::kViolated);
+        a.below(e.terminal, lexer.automata.num_terminals());
+        a.below(e.obligations, lexer.formulas.size());
+        a.check(e.obligations != Formulas::kViolated);
         a.below(e.residual, residuals_.size());
         a.below(e.effect, effects);
         a.list(e.except, vocabulary_->size());

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "index/residuals.hpp"
-#include "index/token_set.hpp"
 #include "lexing/indentation.hpp"
 #include "lexing/lexer.hpp"
+#include "tokens/token_set.hpp"
 
 namespace derivable {
 

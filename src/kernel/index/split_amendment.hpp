@@ -27,7 +27,7 @@ class SplitAmendment {
 
     // `walked`: the branches whose outcome is in `gone`, as the base has it, and in `come`, as the state does. False: what these branches
     // share with the others cannot be told from the outcomes, so all has to be walked.
-    bool run(const SplitTables::Outcome& gone, const SplitTables::Outcome& come, const std::vector<uint32_t>& walked, Split& result) {
+    bool run(const SplitLists::Outcome& gone, const SplitLists::Outcome& come, const std::vector<uint32_t>& walked, Split& result) {
         std::vector<Change> inside;
         for (const auto& [group, lists] : gone.inside) of(inside, group).gone = &lists;
         for (const auto& [group, lists] : come.inside) of(inside, group).come = &lists;
@@ -38,10 +38,10 @@ class SplitAmendment {
     }
 
   private:
-    inline static const SplitTables::Lists kNone;
+    inline static const SplitLists::Lists kNone;
     struct Change {
         uint32_t group;
-        const SplitTables::Lists *gone = &kNone, *come = &kNone;  // of ranges
+        const SplitLists::Lists *gone = &kNone, *come = &kNone;  // of ranges
         bool met = false;
     };
     static Change& of(std::vector<Change>& all, uint32_t group) {
@@ -52,19 +52,19 @@ class SplitAmendment {
     }
 
     // Of some lists that are not among others.
-    std::vector<uint32_t> tokens(const SplitTables::Lists& lists, const SplitTables::Lists& others) {
+    std::vector<uint32_t> tokens(const SplitLists::Lists& lists, const SplitLists::Lists& others) {
         std::vector<uint32_t> all;
         work(2 + lists.kept.size());
-        tables_.each_but(lists, others.kept, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        tables_.lists.each_but(lists, others.kept, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
             for (const uint32_t* range = begin; range != end; range += 2)
                 all.insert(all.end(), t.tokens.begin() + range[0], t.tokens.begin() + range[1]);
         });
         work(all.size());
         return all;
     }
-    std::vector<TrieNodes> nodes(const SplitTables::Lists& lists, const SplitTables::Lists& others) {
+    std::vector<TrieNodes> nodes(const SplitLists::Lists& lists, const SplitLists::Lists& others) {
         work(2 + lists.kept.size());
-        return tables_.nodes(lists, others.kept);
+        return tables_.lists.nodes(lists, others.kept);
     }
 
     // Of a residual that has tokens in several branches (cut in several ways): what is gone from these is gone.
@@ -77,21 +77,21 @@ class SplitAmendment {
             work(5 * come.size());
             std::sort(come.begin(), come.end());
             for (uint32_t token : tokens(*c.gone, *c.come))
-                if (!std::binary_search(come.begin(), come.end(), token) && may_end_elsewhere(token, tables_.group(c.group), others))
+                if (!std::binary_search(come.begin(), come.end(), token) && may_end_elsewhere(token, tables_.states.group(c.group), others))
                     return false;
         }
         return true;
     }
 
     // Some end of the token that begins with one of these bytes may have the same outcome.
-    bool may_end_elsewhere(uint32_t token, const SplitTables::Group& group, const ByteSet& bytes) {
+    bool may_end_elsewhere(uint32_t token, const WalkStates::Group& group, const ByteSet& bytes) {
         const std::string& text = parts_.vocabulary.bytes[token];
         for (size_t begin = 0; begin < text.size(); begin++) {
             if (!bytes[uint8_t(text[begin])]) continue;
             LexState s = state_;
             for (size_t i = begin; i < text.size() && s != kNoState; i++) {
                 work(1);
-                s = tables_.step(s, uint8_t(text[i]));
+                s = tables_.states.step(s, uint8_t(text[i]));
             }
             if (s == kNoState) continue;
             const auto [sureness, key] = parts_.prospects.sureness(s);
@@ -111,7 +111,7 @@ class SplitAmendment {
         for (const Split::Inside& i : base_.inside) {
             Change* change = nullptr;
             for (Change& c : inside)
-                if (const SplitTables::Group& g = tables_.group(c.group);
+                if (const WalkStates::Group& g = tables_.states.group(c.group);
                     g.sureness == i.sureness && g.key == i.key && g.effect == i.effect)
                     change = &c;
             if (!change) {
@@ -128,15 +128,15 @@ class SplitAmendment {
             else put(i, std::move(set));
         }
         for (const Change& c : inside)
-            if (const SplitTables::Group& g = tables_.group(c.group); !c.met)
+            if (const WalkStates::Group& g = tables_.states.group(c.group); !c.met)
                 put({g.sureness, g.key, nullptr, g.effect, nullptr, {}}, TokenSet().amended({}, tokens(*c.come, kNone), words));
     }
 
-    void amend_exits(const SplitTables::Outcome& gone, const SplitTables::Outcome& come, Split& result) {
+    void amend_exits(const SplitLists::Outcome& gone, const SplitLists::Outcome& come, Split& result) {
         beside_.end();
         result.exits_once = base_.exits_once && std::all_of(come.exits.begin(), come.exits.end(),
-                                                            [&](const auto& e) { return tables_.is_antichain(e.second); });
-        auto lists = [](const SplitTables::Outcome& outcome, uint32_t way) {
+                                                            [&](const auto& e) { return tables_.lists.is_antichain(e.second); });
+        auto lists = [](const SplitLists::Outcome& outcome, uint32_t way) {
             for (const auto& [w, lists] : outcome.exits)
                 if (w == way) return &lists;
             return &kNone;
@@ -148,11 +148,11 @@ class SplitAmendment {
         for (uint32_t i = base_.exits_before; i < base_.exits.size(); i++) {
             Split::Exit exit = base_.exits[i];
             auto way = std::find_if(ways.begin(), ways.end(), [&](uint32_t w) {
-                const SplitTables::Way& x = tables_.way(w);
+                const WalkStates::Way& x = tables_.states.way(w);
                 return x.terminal == exit.terminal && x.obligations == exit.obligations && x.effect == exit.effect;
             });
             if (way != ways.end()) {
-                const SplitTables::Lists &before = *lists(gone, *way), &after = *lists(come, *way);
+                const SplitLists::Lists &before = *lists(gone, *way), &after = *lists(come, *way);
                 const std::vector<TrieNodes> out = nodes(before, after), in = nodes(after, before);
                 if (!out.empty() || !in.empty()) exit.residual = parts_.residuals.amended(exit.residual, out, in, result.exits_once);
                 ways.erase(way);
@@ -160,7 +160,7 @@ class SplitAmendment {
             if (!parts_.residuals[exit.residual].branches.empty()) result.exits.push_back(std::move(exit));
         }
         for (uint32_t way : ways) {
-            const SplitTables::Way& w = tables_.way(way);
+            const WalkStates::Way& w = tables_.states.way(way);
             result.exits.push_back(
                 {w.terminal, w.obligations, parts_.residuals.add(nodes(*lists(come, way), kNone), result.exits_once), w.effect, {}});
         }

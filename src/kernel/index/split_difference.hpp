@@ -31,9 +31,9 @@ class ExitNodes {
 };
 
 class SplitComparison {
-    using Local = SplitTables::Local;
-    using Difference = SplitTables::Difference;
-    static constexpr Local kDead = SplitTables::kDead;
+    using Local = WalkStates::Local;
+    using Difference = SplitLists::Difference;
+    static constexpr Local kDead = WalkStates::kDead;
 
   public:
     // `distant`: only the longest tokens can tell the two states apart.
@@ -53,31 +53,34 @@ class SplitComparison {
         constexpr uint32_t kWorthKeeping = 64;  // nodes
         if (first == other || gave_up()) return;
         const bool is_kept = t.end[root] - root >= kWorthKeeping;
-        const Difference* known = is_kept ? tables_.find(t, root, first, other) : nullptr;
+        const Difference* known = is_kept ? tables_.lists.find(t, root, first, other) : nullptr;
         if (known) return note(t, *known);
         Difference found;
         differ(t, root, first, other, found);
         if (gave_up()) return;
         note(t, found);
-        if (is_kept) tables_.keep(t, root, first, other, std::move(found));
+        if (is_kept) tables_.lists.keep(t, root, first, other, std::move(found));
     }
 
     // The same for a state that counts characters, and the one without the bound on them, before the byte of `root`.
     // PERF: a state for each count that a token may reach (of four look-aheads, 16 times as many) took 100 ms for a mask. Here the count is a
     // number, and only tokens that may meet the bound are looked at.
     void compare_counted(const Trie& t, uint32_t root, LexState first, LexState unbounded) {
-        const std::shared_ptr<const CountedValues> values = beside_.look([&] { return parts_.lexer.counted_values(first); });
+        const std::shared_ptr<const CountedValues> values =
+            beside_.look([&] { return parts_.lexer.automata.recognizer_of(first).counted_values(); });
         struct At {
             std::optional<CountedValues::Place> place;  // in text as it stands
             LexState state;                             // before that, or in an escape
             Local other;
         };
-        auto at = [&](LexState s, Local o) { return At{s == kNoState ? std::nullopt : parts_.lexer.place(s), s, o}; };
-        auto escaped = [&](const At& from, uint8_t byte, Local o) {
-            const LexState s = from.place ? parts_.lexer.between_characters(first, *from.place) : from.state;
-            return at(s == kNoState ? s : tables_.step(s, byte), o);
+        auto at = [&](LexState s, Local o) {
+            return At{s == kNoState ? std::nullopt : parts_.lexer.automata.ask(&Recognizer::place, s), s, o};
         };
-        std::vector<At> path{beside_.look([&] { return at(first, tables_.local(unbounded)); })};
+        auto escaped = [&](const At& from, uint8_t byte, Local o) {
+            const LexState s = from.place ? parts_.lexer.alike.between_characters(first, *from.place) : from.state;
+            return at(s == kNoState ? s : tables_.states.step(s, byte), o);
+        };
+        std::vector<At> path{beside_.look([&] { return at(first, tables_.states.local(unbounded)); })};
         const uint16_t base = t.depth[root];
         for (uint32_t i = root, end = t.end[root]; i < end;) {
             work(4);
@@ -85,7 +88,7 @@ class SplitComparison {
             path.resize(size_t(t.depth[i] - base) + 1);
             At to = path.back();
             const uint8_t byte = t.byte[i];
-            const Local o = tables_.next(to.other, byte);
+            const Local o = tables_.states.next(to.other, byte);
             bool dead = false, same = o == kDead || (to.place && byte == '"');  // where values end is not counted
             if (!same && to.place && byte != '\\') {
                 to.other = o;
@@ -94,7 +97,7 @@ class SplitComparison {
             } else if (!same) {
                 to = beside_.look([&] { return escaped(to, byte, o); });
                 dead = to.state == kNoState;
-                same = to.state == tables_[o].lex;
+                same = to.state == tables_.states[o].lex;
             }
             if (dead) compare(t, i, kDead, o);
             if (dead || same) i = t.end[i];
@@ -119,7 +122,7 @@ class SplitComparison {
             result.exits.push_back(std::move(exit));
         }
         if (!exits_added_.empty())
-            result.exits.push_back({TerminalId(), Lexer::kFree, parts_.residuals.add(exits_added_, false), Indentations::kNothing, {}});
+            result.exits.push_back({TerminalId(), Formulas::kFree, parts_.residuals.add(exits_added_, false), Indentations::kNothing, {}});
     }
 
   private:
@@ -133,13 +136,13 @@ class SplitComparison {
             work(4);
             num_nodes_++;
             beside_.breathe();
-            if (s != o && t.end[i] - i > SplitTables::kBigSubtree) {
-                s = tables_.for_subtree(s, t.height[i]);
-                o = tables_.for_subtree(o, t.height[i]);
+            if (s != o && t.end[i] - i > CharactersAhead::kBigSubtree) {
+                s = tables_.states.for_subtree(s, t.height[i]);
+                o = tables_.states.for_subtree(o, t.height[i]);
             }
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
-            } else if (t.end[i] - i > SplitTables::kBigSubtree && (tables_.agree(t, i, s, o) || take_whole(t, i, s, o, found))) {
+            } else if (t.end[i] - i > CharactersAhead::kBigSubtree && (tables_.ahead.agree(t, i, s, o) || take_whole(t, i, s, o, found))) {
                 i = t.end[i];
             } else {
                 if (s == kDead || o == kDead) {
@@ -156,8 +159,8 @@ class SplitComparison {
                 work(1);
             }
             if (i >= end) return;
-            s = path_[above] == kDead ? kDead : tables_.next(path_[above], t.byte[i]);
-            o = other_path_[above] == kDead ? kDead : tables_.next(other_path_[above], t.byte[i]);
+            s = path_[above] == kDead ? kDead : tables_.states.next(path_[above], t.byte[i]);
+            o = other_path_[above] == kDead ? kDead : tables_.states.next(other_path_[above], t.byte[i]);
         }
     }
 
@@ -183,8 +186,8 @@ class SplitComparison {
         }
         path_[depth] = s;
         other_path_[depth] = o;
-        same_[depth] = tables_.agreeing_kinds(t, i, s, o);
-        const bool leaves = s != kDead && tables_[s].leaves, other_leaves = o != kDead && tables_[o].leaves;
+        same_[depth] = tables_.ahead.agreeing_kinds(t, i, s, o);
+        const bool leaves = s != kDead && tables_.states[s].leaves, other_leaves = o != kDead && tables_.states[o].leaves;
         if (leaves != other_leaves) leave(t, i, leaves ? found.exits_added : found.exits_removed);
     }
     void take(const Trie& t, uint32_t begin, uint32_t end, Local s, std::vector<uint32_t>& tokens) {
@@ -193,7 +196,7 @@ class SplitComparison {
 
     // All below node i ends inside in each of the two, or nothing does.
     bool take_whole(const Trie& t, uint32_t i, Local s, Local o, Difference& found) {
-        if (tables_.steady(t, i, s) == SplitTables::kUnknown || tables_.steady(t, i, o) == SplitTables::kUnknown) return false;
+        if (tables_.ahead.steady(t, i, s) == WalkStates::kUnknown || tables_.ahead.steady(t, i, o) == WalkStates::kUnknown) return false;
         if (s == kDead || o == kDead) {
             take(t, t.token_begin[i], t.token_begin[t.end[i]], s, found.added);
             take(t, t.token_begin[i], t.token_begin[t.end[i]], o, found.removed);
@@ -208,7 +211,7 @@ class SplitComparison {
     bool are_alike(Local s, Local o, uint16_t height) {
         if (s == kDead || o == kDead) return false;
         uint64_t& bytes = alike_for_[pack(s, o)];  // and one
-        if (!bytes) bytes = beside_.look([&] { return parts_.lexer.alike_for(tables_[s].lex, tables_[o].lex); }) + 1;
+        if (!bytes) bytes = beside_.look([&] { return parts_.lexer.alike.alike_for(tables_.states[s].lex, tables_.states[o].lex); }) + 1;
         return height + 1u < bytes;
     }
 
@@ -258,12 +261,12 @@ class SplitComparison {
     const Split& base_;
     const bool distant_;
     // PERF: where the longest tokens that tell two states apart are not so long, as in `[0-9A-Z]{12}`, that was 50,000 nodes. A walk along them
-    // takes 6,000 (SplitTables::stretch).
+    // takes 6,000 (CharactersAhead::stretch).
     static constexpr size_t kMostNodes = 4'000;
     size_t num_nodes_ = 0;
     FlatMap<uint64_t> alike_for_;
     std::vector<Local> path_, other_path_;
-    std::vector<uint64_t> same_;  // on the path: kinds of bytes, see SplitTables::agreeing_kinds()
+    std::vector<uint64_t> same_;  // on the path: kinds of bytes, see CharactersAhead::agreeing_kinds()
     // Tokens that end inside, and nodes before which the lexeme may end: of this state only, and of the other only.
     TokenSet added_;
     std::vector<uint32_t> removed_;

@@ -74,7 +74,7 @@ class SplitWalk {
     // Of the whole vocabulary, by the state of one member: what begins with many characters of some kinds is known, and what else may follow behind
     // them is walked. Null: there are no such characters, or there is too much else.
     std::unique_ptr<Split> run_along(Stretches& stretches) {
-        const SplitTables::Stretch along = tables_.stretch(local(state_), stretches);
+        const CharactersAhead::Stretch along = tables_.ahead.stretch(local(state_), stretches);
         if (!along.kinds) return nullptr;
         const Trie& t = parts_.vocabulary.trie;
         std::vector<std::pair<uint32_t, Local>> others;
@@ -83,7 +83,7 @@ class SplitWalk {
             const bool is_other = !(along.kinds >> byte_kind(byte) & 1);
             stretches.each(byte, along.kinds | kMore, [&](uint32_t node, size_t length) {
                 if (length > along.longest() || (!is_other && length < along.longest())) return;
-                const Local s = tables_.next(along.behind(length), byte);
+                const Local s = tables_.states.next(along.behind(length), byte);
                 if (s != kDead) others.emplace_back(node, s), num_nodes += t.end[node] - node;
             });
             work(stretches.num_nodes(byte) / 16);
@@ -93,7 +93,7 @@ class SplitWalk {
         Draft draft;
         for (auto [node, s] : others) fill(draft, t, node, s, 0);
         covered_ = stretches.tokens(along.kinds | kMore, along.longest());
-        of_kind(outcome_.inside, tables_[along.states[0]].group);
+        of_kind(outcome_.inside, tables_.states[along.states[0]].group);
         for (auto& [group, ranges] : draft.inside) of_kind(outcome_.inside, group).own.push_back({&t, std::move(ranges)});
         for (auto& [way, nodes] : draft.exits) {
             std::sort(nodes.begin(), nodes.end());
@@ -107,12 +107,12 @@ class SplitWalk {
     }
 
   private:
-    using Local = SplitTables::Local;
-    using State = SplitTables::State;
-    using Piece = SplitTables::Piece;
-    static constexpr Local kDead = SplitTables::kDead;
-    static constexpr uint16_t kNoWay = SplitTables::kNoWay;
-    static constexpr uint64_t kMore = SplitTables::kMore;
+    using Local = WalkStates::Local;
+    using State = WalkStates::State;
+    using Piece = SplitLists::Piece;
+    static constexpr Local kDead = WalkStates::kDead;
+    static constexpr uint16_t kNoWay = WalkStates::kNoWay;
+    static constexpr uint64_t kMore = CharactersAhead::kMore;
     static constexpr uint32_t kWorthKeeping = 16;  // nodes. PERF: with 64, first passes over SynCode's Java took 3% more instructions
 
     template <typename T>
@@ -155,58 +155,58 @@ class SplitWalk {
         // Each is looked for among those that there are.
         work((5 + into.inside.size() / 16) * piece.inside.size() + (5 + into.exits.size() / 16) * piece.exits.size());
         for (auto [group, id] : piece.inside) {
-            work(size_t(tables_.items(id).end - tables_.items(id).begin) / 8);
-            for (const uint32_t* range = tables_.items(id).begin; range != tables_.items(id).end; range += 2)
+            work(size_t(tables_.lists.items(id).end - tables_.lists.items(id).begin) / 8);
+            for (const uint32_t* range = tables_.lists.items(id).begin; range != tables_.lists.items(id).end; range += 2)
                 take(into, group, range[0], range[1]);
         }
         for (auto [way, id] : piece.exits) {
             std::vector<uint32_t>& all = list_of(into.exits, way);
-            work(size_t(tables_.items(id).end - tables_.items(id).begin) / 8);
-            all.insert(all.end(), tables_.items(id).begin, tables_.items(id).end);
+            work(size_t(tables_.lists.items(id).end - tables_.lists.items(id).begin) / 8);
+            all.insert(all.end(), tables_.lists.items(id).begin, tables_.lists.items(id).end);
         }
     }
 
     // A token that ends in `s`, at node i; then the ways to leave before what follows there.
     void arrive(Draft& into, const Trie& t, uint32_t i, Local s) {
-        State& x = tables_[s];
+        State& x = tables_.states[s];
         take(into, x.group, t.token_begin[i], t.token_begin[i + 1]);
         if (!x.leaves || i + 1 == t.end[i]) return;
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
             work(2 + 2 * x.exits.size());
-            if (single_) list_of(into.exits, tables_.way_of(TerminalId(), Lexer::kFree)).push_back(n);
+            if (single_) list_of(into.exits, tables_.states.way_of(TerminalId(), Formulas::kFree)).push_back(n);
             for (size_t e = 0; e < x.exits.size(); e++)
-                if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) list_of(into.exits, w).push_back(n);
+                if (uint16_t w = tables_.states.way_out(x, e, t.byte[n]); w != kNoWay) list_of(into.exits, w).push_back(n);
         }
     }
 
     // As arrive(), in a lexeme that may be a newline: what the bytes so far do to a indentation is part of the outcome.
     void arrive_in_newline(Draft& into, const Trie& t, uint32_t i, Local s, Indentations::Effect effect) {
-        take(into, prospects_.column_matters() ? tables_.group_of(tables_[s].lex, effect) : tables_[s].group, t.token_begin[i],
-             t.token_begin[i + 1]);
-        State& x = tables_[s];
+        take(into, prospects_.column_matters() ? tables_.states.group_of(tables_.states[s].lex, effect) : tables_.states[s].group,
+             t.token_begin[i], t.token_begin[i + 1]);
+        State& x = tables_.states[s];
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n])
             for (size_t e = 0; e < x.exits.size(); e++) {
                 uint16_t w = kNoWay;
                 if (x.exits[e].terminal != prospects_.newline()) {
-                    w = tables_.way_out(x, e, t.byte[n]);
-                } else if (const Obligations owed = lexer_.unsettled(x.exits[e].obligations, t.byte[n]); owed != Lexer::kViolated) {
-                    w = tables_.way_of(prospects_.newline(), owed, effect);
+                    w = tables_.states.way_out(x, e, t.byte[n]);
+                } else if (const Obligations owed = lexer_.unsettled(x.exits[e].obligations, t.byte[n]); owed != Formulas::kViolated) {
+                    w = tables_.states.way_of(prospects_.newline(), owed, effect);
                 }
                 if (w != kNoWay) list_of(into.exits, w).push_back(n);
             }
     }
 
     LexState step(LexState s, uint8_t byte) {
-        return beside_.look([&] { return tables_.step(s, byte); });
+        return beside_.look([&] { return tables_.states.step(s, byte); });
     }
     Local local(LexState s) {
-        return beside_.look([&] { return tables_.local(s); });
+        return beside_.look([&] { return tables_.states.local(s); });
     }
 
     // PERF: walks of one terminal seldom get to a node in a state that nothing leads back to: where characters are counted, as in
     // `[0-9a-f]{8}`, keeping what becomes of subtrees was half of a mask. Those of many terminals do: without their pieces, masks of Python
     // took twice as long.
-    bool may_be_kept(Local s) { return !tables_[s].may_be_newline && (!single_ || tables_.recurs(s)); }
+    bool may_be_kept(Local s) { return !tables_.states[s].may_be_newline && (!single_ || tables_.states.recurs(s)); }
 
     // What becomes of the tokens below (and at) `root`, entered in state `first`. The upper levels of big tries are made of pieces.
     void fill(Draft& into, const Trie& t, uint32_t root, Local first, uint32_t level) {
@@ -219,12 +219,12 @@ class SplitWalk {
             work(2);
             beside_.breathe();
             const uint32_t size = t.end[i] - i;
-            if (size > SplitTables::kBigSubtree) s = tables_.for_subtree(s, t.height[i]);
+            if (size > CharactersAhead::kBigSubtree) s = tables_.states.for_subtree(s, t.height[i]);
             if (s == kDead) {
                 i = t.end[i];
-            } else if (size > SplitTables::kBigSubtree && !(prospects_.column_matters() && tables_[s].may_be_newline) &&
-                       (same = tables_.steady(t, i, s)) != SplitTables::kUnknown) {
-                take(into, tables_[same].group, t.token_begin[i], t.token_begin[t.end[i]]);
+            } else if (size > CharactersAhead::kBigSubtree && !(prospects_.column_matters() && tables_.states[s].may_be_newline) &&
+                       (same = tables_.ahead.steady(t, i, s)) != WalkStates::kUnknown) {
+                take(into, tables_.states[same].group, t.token_begin[i], t.token_begin[t.end[i]]);
                 i = t.end[i];
             } else if (i != root && level < kLevels && size >= kWorthKeeping && may_be_kept(s)) {
                 append(into, piece(t, i, s, level + 1));
@@ -233,7 +233,7 @@ class SplitWalk {
                 const size_t d = t.depth[i];
                 if (path.size() <= d) path.resize(2 * d + 16);
                 path[d] = s;
-                if (tables_[s].may_be_newline) {
+                if (tables_.states[s].may_be_newline) {
                     // Terminals only drop out of a lexeme: so may it have been on all of the path.
                     if (effects.size() <= d) effects.resize(2 * d + 16);
                     effects[d] = prospects_.step_effect(i != root ? effects[d - 1] : Indentations::kNothing, t.byte[i]);
@@ -246,35 +246,35 @@ class SplitWalk {
             Local above = kDead;
             for (; i < end; i = t.end[i]) {
                 above = path[t.depth[i] - 1u];
-                if (t.kinds(i) & ~tables_.steady_kinds(above)) break;
+                if (t.kinds(i) & ~tables_.ahead.steady_kinds(above)) break;
                 work(1);
-                take(into, tables_[above].group, t.token_begin[i], t.token_begin[t.end[i]]);
+                take(into, tables_.states[above].group, t.token_begin[i], t.token_begin[t.end[i]]);
             }
             if (i >= end) return;
-            s = tables_.next(above, t.byte[i]);
+            s = tables_.states.next(above, t.byte[i]);
         }
     }
 
     const Piece& piece(const Trie& t, uint32_t root, Local s, uint32_t level) {
-        if (const Piece* known = tables_.find(t, root, s)) return *known;
+        if (const Piece* known = tables_.lists.find(t, root, s)) return *known;
         work(20);
         Draft draft;
         fill(draft, t, root, s, level);
         Piece piece;
-        for (const auto& [group, ranges] : draft.inside) piece.inside.emplace_back(group, tables_.list(t, ranges, false));
-        for (const auto& [way, nodes] : draft.exits) piece.exits.emplace_back(way, tables_.list(t, nodes, true));
+        for (const auto& [group, ranges] : draft.inside) piece.inside.emplace_back(group, tables_.lists.list(t, ranges, false));
+        for (const auto& [way, nodes] : draft.exits) piece.exits.emplace_back(way, tables_.lists.list(t, nodes, true));
         give_back(draft);
-        return tables_.keep(t, root, s, std::move(piece));
+        return tables_.lists.keep(t, root, s, std::move(piece));
     }
 
-    void walk(SplitTables::Outcome& into, const Trie& t, uint32_t root, Local s) {
-        s = tables_.for_subtree(s, t.height[root]);
+    void walk(SplitLists::Outcome& into, const Trie& t, uint32_t root, Local s) {
+        s = tables_.states.for_subtree(s, t.height[root]);
         if (t.end[root] - root >= kWorthKeeping && may_be_kept(s)) {
             const Piece& whole = piece(t, root, s, 0);
             for (auto [group, id] : whole.inside) of_kind(into.inside, group).kept.push_back(id);
             for (auto [way, id] : whole.exits) {
                 of_kind(into.exits, way).kept.push_back(id);
-                exit_nodes_.note(size_t(tables_.items(id).end - tables_.items(id).begin));
+                exit_nodes_.note(size_t(tables_.lists.items(id).end - tables_.lists.items(id).begin));
             }
             return;
         }
@@ -304,7 +304,8 @@ class SplitWalk {
             beside_.breathe();
             if (x.state == x.other) continue;
             ByteSet listed;
-            const bool on_list = x.state != kNoState && beside_.look([&] { return lexer_.on_list(x.state, listed); });
+            const bool on_list =
+                x.state != kNoState && beside_.look([&] { return lexer_.automata.ask(&Recognizer::on_list, x.state, listed); });
             visit(x.node, x.state, x.other, on_list);
             if (!on_list) continue;
             const auto first = long(todo.size());
@@ -318,7 +319,7 @@ class SplitWalk {
     void walk_list(const Trie& t, uint32_t root, LexState s) {
         Draft draft;
         follow_list(t, root, s, kNoState, [&](uint32_t node, LexState x, LexState, bool on_list) {
-            if (on_list) take(draft, tables_.group_of(x), t.token_begin[node], t.token_begin[node + 1]);
+            if (on_list) take(draft, tables_.states.group_of(x), t.token_begin[node], t.token_begin[node + 1]);
             else walk(outcome_, t, node, local(x));
         });
         for (auto& [group, ranges] : draft.inside) of_kind(outcome_.inside, group).own.push_back({&t, std::move(ranges)});
@@ -340,9 +341,10 @@ class SplitWalk {
                     });
             } else {
                 // PERF: by the tables, which ask for one byte of each class: all of them were a fourteenth of such walks.
-                const Local s = tables_.next(first, byte), o = tables_.next(other, byte);
+                const Local s = tables_.states.next(first, byte), o = tables_.states.next(other, byte);
                 if (s == o) continue;
-                const uint64_t alike = with.distant ? beside_.look([&] { return lexer_.alike_for(tables_[s].lex, tables_[o].lex); }) : 0;
+                const uint64_t alike =
+                    with.distant ? beside_.look([&] { return lexer_.alike.alike_for(tables_.states[s].lex, tables_.states[o].lex); }) : 0;
                 for (auto [trie, root] : residuals_.roots(branch, beside_))
                     if (trie->height[root] >= alike) comparison.compare(*trie, root, s, o);
             }
@@ -355,7 +357,7 @@ class SplitWalk {
 
     // The neighbour's split, with what is behind the bytes that lead to other states. False if that has to be walked with the rest.
     bool amend(const Neighbour& with, const std::vector<std::pair<uint32_t, uint8_t>>& bytes, Split& result) {
-        SplitTables::Outcome gone, come;
+        SplitLists::Outcome gone, come;
         std::vector<uint32_t> walked;
         for (auto [branch, byte] : bytes) {
             if (!with.apart[byte]) continue;
@@ -388,13 +390,14 @@ class SplitWalk {
     // The lexeme may have ended before the token began.
     void exits_before(const std::vector<uint32_t>& branches, Split& result) {
         if (single_) {
-            if (lexer_.accepts_single(state_)) result.exits.push_back({TerminalId(), Lexer::kFree, residual_, Indentations::kNothing, {}});
+            if (lexer_.automata.accepts(state_))
+                result.exits.push_back({TerminalId(), Formulas::kFree, residual_, Indentations::kNothing, {}});
         } else {
             std::vector<std::pair<std::pair<TerminalId, Obligations>, std::vector<uint32_t>>> found;
             for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
                 for (uint32_t branch : branches) {
                     const Obligations owed = lexer_.unsettled(e.obligations, residuals_.byte(branch));
-                    if (owed == Lexer::kViolated) continue;
+                    if (owed == Formulas::kViolated) continue;
                     const std::pair<TerminalId, Obligations> key{e.terminal, owed};
                     auto it = std::find_if(found.begin(), found.end(), [&](auto& x) { return x.first == key; });
                     if (it == found.end()) it = found.insert(found.end(), {key, {}});
@@ -420,15 +423,15 @@ class SplitWalk {
 
     void finish(Split& result) {
         for (const auto& [id, lists] : outcome_.inside) {
-            const SplitTables::Group& g = tables_.group(id);
-            result.inside.push_back({g.sureness, g.key, tables_.tokens(lists, covered_), g.effect, nullptr, {}});
+            const WalkStates::Group& g = tables_.states.group(id);
+            result.inside.push_back({g.sureness, g.key, tables_.lists.tokens(lists, covered_), g.effect, nullptr, {}});
         }
         beside_.end();
         result.exits_once = residuals_[residual_].once && std::all_of(outcome_.exits.begin(), outcome_.exits.end(),
-                                                                      [&](const auto& x) { return tables_.is_antichain(x.second); });
+                                                                      [&](const auto& x) { return tables_.lists.is_antichain(x.second); });
         for (const auto& [id, lists] : outcome_.exits) {
-            const SplitTables::Way& w = tables_.way(id);
-            result.exits.push_back({w.terminal, w.obligations, tables_.residual(lists, result.exits_once), w.effect, {}});
+            const WalkStates::Way& w = tables_.states.way(id);
+            result.exits.push_back({w.terminal, w.obligations, tables_.lists.residual(lists, result.exits_once), w.effect, {}});
         }
     }
 
@@ -440,8 +443,8 @@ class SplitWalk {
     Residuals& residuals_ = parts_.residuals;
     ResidualId residual_;
     LexState state_;
-    const bool single_ = tables_.single();
-    SplitTables::Outcome outcome_;
+    const bool single_ = tables_.states.single();
+    SplitLists::Outcome outcome_;
     std::vector<uint32_t> covered_;  // a bitmask of tokens that end inside, beside the outcome's; or nothing
     ExitNodes exit_nodes_;
     // Of the nodes above the one that a walk is at.

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "index/vocabulary.hpp"
 #include "support/hashing.hpp"
+#include "tokens/vocabulary.hpp"
 
 namespace derivable {
 

@@ -84,7 +84,7 @@ bool Liveness::always_alive_after(const Landing& l, Regions::Set where) {
         if (const Bits* terminals = regions->safe_for(after, l.obligations); terminals && completion(*terminals).always()) return true;
     }
     // Safe pairs are for grammars without blanks; where there is a recurrent boundary they cost much and decide little.
-    return spelling_.recurrent(lexer_.text_start()) == Spelling::kNoRecurrent && l.terminal != 0 &&
+    return spelling_.recurrent(lexer_.formulas.text_start()) == Spelling::kNoRecurrent && l.terminal != 0 &&
            completion(spelling_.spellable()).always() && spelling_.safe(l.terminal, l.obligations);
 }
 
@@ -93,10 +93,10 @@ bool Liveness::always_alive(LexState s) {
     auto found = always_alive_.find(s);
     if (found != always_alive_.end()) return found->second;
     spelling_.allow(max_steps_);
-    if (lexer_.is_fresh(s)) return always_alive_[s] = always_alive_after({0, lexer_.text_start()}, 1);  // nothing has to end first
+    if (lexer_.is_fresh(s)) return always_alive_[s] = always_alive_after({0, lexer_.formulas.text_start()}, 1);  // nothing has to end first
     const Regions::Set where = regions_of(s);
     // All ends of a lexeme that is counted are too many to be looked at; each stack asks for one that will do.
-    const bool counts = lexer_.counts_rounds(lexer_.members(s));
+    const bool counts = lexer_.sets.counts_rounds(lexer_.members(s));
     if (lexer_.policy() == Policy::kBasic) {
         if (counts) return always_alive_[s] = false;
         // What it may become is not what the stack accepts: all of it must be good.
@@ -107,7 +107,7 @@ bool Liveness::always_alive(LexState s) {
     std::unordered_map<LexState, char> seen{{s, 1}};
     bool result = false;
     for (size_t i = 0; i < todo.size() && !result && !(counts && i > kPatience); i++) {
-        work(lexer_.representative_bytes().size());
+        work(lexer_.kinds.representatives().size());
         auto before = always_alive_.find(todo[i]);
         if (before != always_alive_.end()) {
             result = before->second;
@@ -120,7 +120,7 @@ bool Liveness::always_alive(LexState s) {
             });
         }
         if (result) break;
-        for (uint8_t byte : lexer_.representative_bytes()) {
+        for (uint8_t byte : lexer_.kinds.representatives()) {
             const LexState next = lexer_.step(todo[i], byte);
             if (next == kNoState) continue;
             if (before = always_alive_.find(next); before != always_alive_.end() && before->second) return always_alive_[s] = true;
@@ -148,7 +148,7 @@ std::unique_ptr<const Regions> Liveness::find_regions() {
 
 SafeRegions* Liveness::safe_regions() {
     if (looked_for_regions_) return safe_regions_.get();
-    const uint32_t main = spelling_.recurrent(lexer_.text_start());
+    const uint32_t main = spelling_.recurrent(lexer_.formulas.text_start());
     const bool may_help = lexer_.policy() == Policy::kLongest && newline_ == kEnd &&
                           (main == Spelling::kNoRecurrent || !completion(spelling_.unconditional(main)).always());
     if (may_help) {
@@ -168,8 +168,8 @@ Regions::Set Liveness::regions_of(LexState s) {
     if (!found) return 0;
     const Regions& regions = found->regions();
     Regions::Set out = regions.all();
-    for (LexState single : lexer_.singles(lexer_.members(s))) {
-        const TerminalId terminal = lexer_.terminal_of(single);
+    for (LexState single : lexer_.sets.singles(lexer_.members(s))) {
+        const TerminalId terminal = lexer_.automata.terminal_of(single);
         for (uint32_t r = 0; spelling_.symbol_of(terminal) != 0 && r < regions.size(); r++)
             if (!spelling_.any_symbol(terminal, [&](Symbol t) { return regions.acceptable(r).has(t); })) out &= ~(Regions::Set(1) << r);
     }
@@ -199,7 +199,7 @@ Answer<bool> Liveness::is_safe(Obligations obligations, Frontier f) {
 
 // The text may end behind this lexeme.
 Answer<bool> Liveness::may_end_behind(const Landing& l, Frontier f) {
-    if (newline_ != kEnd || !lexer_.obligations_hold_at_end(l.obligations)) return {false, {}};
+    if (newline_ != kEnd || !lexer_.formulas.hold_at_end(l.obligations)) return {false, {}};
     const Stacks::Shifted after = stacks_.shift(f, l.terminal);
     if (after.frontier == kNoFrontier) return {false, {}};
     const auto [ends, reach] = stacks_.accepted(after.frontier);
@@ -242,12 +242,12 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
     looked |= safe.reach;
     // The text may end here. PERF: asked before what else may come. Behind a lexeme that is counted all its longer attempts are followed to find that out.
     const Answer<AcceptSet> accepts = stacks_.accepted(f);
-    if (stacks_.contains(accepts.value, kEnd) && lexer_.obligations_hold_at_end(obligations)) return {Verdict::kAlive, accepts.reach};
+    if (stacks_.contains(accepts.value, kEnd) && lexer_.formulas.hold_at_end(obligations)) return {Verdict::kAlive, accepts.reach};
     const Answer<bool> possible = completion(spelling_.possible(obligations)).completes(f);
     looked |= in_vain | possible.reach;
     if (!possible.value) return {Verdict::kDead, looked};
     // Safe pairs are for grammars without blanks, as in always_alive_after().
-    const bool has_recurrent = spelling_.recurrent(lexer_.text_start()) != Spelling::kNoRecurrent;
+    const bool has_recurrent = spelling_.recurrent(lexer_.formulas.text_start()) != Spelling::kNoRecurrent;
     if (has_recurrent || recurrent != Spelling::kNoRecurrent || !completion(spelling_.spellable()).always())
         return {Verdict::kUnknown, looked};
     // One lexeme further everything may be safe.
@@ -267,7 +267,7 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
         return ends.value;
     };
     for (size_t i = 0; i < through.size(); i++) {
-        if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(through[i])) return {Verdict::kAlive, looked};
+        if (candidates.has(kEnd) && lexer_.formulas.hold_at_end(through[i])) return {Verdict::kAlive, looked};
         const bool found = spelling_.any_next(candidates, through[i], [&](const Landing& l) {
             if (l.terminal == 0) {
                 if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
@@ -320,7 +320,7 @@ Answer<Liveness::Verdict> Liveness::look_behind_boundaries(Obligations obligatio
         const auto [accepts, reach] = stacks_.accepted(x.stack);
         for (Symbol t : stacks_.terminals(accepts)) candidates.add(t);
         looked |= reach.below(x.above);
-        if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(x.obligations)) return {Verdict::kAlive, looked};
+        if (candidates.has(kEnd) && lexer_.formulas.hold_at_end(x.obligations)) return {Verdict::kAlive, looked};
         const bool found = spelling_.any_next(candidates, x.obligations, [&](const Landing& l) {
             Stacks::Shifted after{x.stack, {}, 0};
             uint32_t inside = x.depth;
@@ -350,9 +350,7 @@ Answer<Liveness::Verdict> Liveness::look_behind_boundaries(Obligations obligatio
 Answer<bool> Liveness::ends_at_once(Obligations obligations, Frontier f, uint32_t depth) {
     auto [accepts, reach] = stacks_.accepted(f);
     reach.brackets = newline_ != kEnd;
-    auto may_come = [&](Symbol t) {
-        return t == kEnd ? lexer_.obligations_hold_at_end(obligations) : spelling_.may_be_next(t, obligations);
-    };
+    auto may_come = [&](Symbol t) { return t == kEnd ? lexer_.formulas.hold_at_end(obligations) : spelling_.may_be_next(t, obligations); };
     const std::vector<Symbol>& all = stacks_.terminals(accepts);
     const bool comes = std::any_of(all.begin(), all.end(), may_come) || (depth && newline_ != kEnd && may_come(newline_)) ||
                        spelling_.may_be_ignored(obligations);
@@ -423,7 +421,7 @@ Answer<bool> Liveness::find_alive(LexState s, Frontier f, uint32_t depth) {
     };
     // At the beginning of a text nothing has to end first. PERF: 748,000 steps to find all landings from there were 9 of the 36 ms that a
     // saved Python grammar took to its first mask.
-    if (lexer_.is_fresh(s) && completes({0, lexer_.text_start()})) return {true, looked};
+    if (lexer_.is_fresh(s) && completes({0, lexer_.formulas.text_start()})) return {true, looked};
     // PERF: of a lexeme that is counted all rounds would be followed, to find that the stack takes none.
     auto may_be_taken = [&](Symbol t) {
         if (t == 0 || (newline_ != kEnd && t == newline_)) return true;

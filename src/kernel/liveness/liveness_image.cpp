@@ -5,7 +5,7 @@
 namespace derivable {
 
 void Spelling::archive(Archive& a) {
-    const size_t size = ignored_.size(), formulas = lexer_.num_obligations();
+    const size_t size = ignored_.size(), formulas = lexer_.formulas.size();
     a.check(recurrents_.empty());
     a.each(recurrents_, 7, [&](Recurrent& r) {
         a.below(r.obligations, formulas);

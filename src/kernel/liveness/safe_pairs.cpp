@@ -40,7 +40,7 @@ void Spelling::judge(Pair first) {
         const Symbol last = Symbol(pairs[i] >> 32);
         std::vector<Obligations> through{Obligations(uint32_t(pairs[i]))};
         for (size_t j = 0; j < through.size(); j++) {
-            facts[i].ends |= lexer_.obligations_hold_at_end(through[j]);
+            facts[i].ends |= lexer_.formulas.hold_at_end(through[j]);
             any_next(adjacency_.follow(last), through[j], [&](const Landing& l) {
                 if (l.terminal != 0) {
                     const uint32_t to = id(pack(l.terminal, l.obligations));

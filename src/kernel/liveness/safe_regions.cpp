@@ -49,7 +49,7 @@ void SafeRegions::look(uint32_t number) {
     std::vector<Spelling::Landing> landings;
     bool may_end = false;
     for (size_t i = 0; i < through.size(); i++) {
-        may_end = may_end || lexer_.obligations_hold_at_end(through[i]);
+        may_end = may_end || lexer_.formulas.hold_at_end(through[i]);
         spelling_.any_next(acceptable, through[i], [&](const Spelling::Landing& l) {
             if (l.terminal != 0) landings.push_back(l);
             else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
@@ -58,7 +58,7 @@ void SafeRegions::look(uint32_t number) {
     }
     std::sort(landings.begin(), landings.end(), [&](const Spelling::Landing& a, const Spelling::Landing& b) {
         if (a.terminal != b.terminal) return a.terminal < b.terminal;
-        const size_t x = lexer_.size_of(a.obligations), y = lexer_.size_of(b.obligations);
+        const size_t x = lexer_.formulas.size_of(a.obligations), y = lexer_.formulas.size_of(b.obligations);
         return x != y ? x < y : a.obligations < b.obligations;
     });
     std::vector<Way> ways;

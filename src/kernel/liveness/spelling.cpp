@@ -44,7 +44,7 @@ LexState Spelling::start(const Bits& candidates, Obligations obligations) {
 }
 
 LexState Spelling::everything(Obligations obligations) {
-    uint32_t past = lexer_.past(obligations);
+    uint32_t past = lexer_.formulas.past(obligations);
     if (everything_.size() <= past) everything_.resize(past + 1, kNoState);
     if (everything_[past] == kNoState) {
         LexState s = start(wanted(), obligations);
@@ -58,9 +58,9 @@ template <class Keep, class Visit>
 bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const States& in_vain) {
     if (s == kNoState || in_vain.count(s) || !seen.insert(s).second) return false;
     auto kept = [&](LexState x) {
-        const Lexer::Singles members = lexer_.singles(lexer_.members(x));
+        const Singles members = lexer_.sets.singles(lexer_.members(x));
         return std::any_of(members.begin(), members.end(), [&](LexState single) {
-            return any_symbol(lexer_.terminal_of(single), [&](Symbol t) { return keep(ignored_[t] ? 0 : t); });
+            return any_symbol(lexer_.automata.terminal_of(single), [&](Symbol t) { return keep(ignored_[t] ? 0 : t); });
         });
     };
     std::vector<LexState> work{s};
@@ -79,7 +79,7 @@ bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const Stat
 
 Spelling::Span Spelling::successors(LexState s) {
     if (const Span* known = successors_.find(s)) return *known;
-    steps_ += lexer_.representative_bytes().size() - 1;
+    steps_ += lexer_.kinds.representatives().size() - 1;
     count_step();
     const std::vector<LexState> found = lexer_.successors(s);
     LexState* first = successor_lists_.add(found.size());
@@ -108,10 +108,11 @@ bool Spelling::any_landing_of_counted(LexState s, const std::function<bool(const
     constexpr size_t kLong = 256;
     std::unordered_set<uint64_t, MixHash> asked;
     auto ask_once = [&](const Landing& l) { return asked.insert(pack(l.terminal, l.obligations)).second && ask(l); };
-    const Lexer::Singles members = lexer_.singles(lexer_.members(s));
+    const Singles members = lexer_.sets.singles(lexer_.members(s));
     for (LexState single : std::vector<LexState>(members.begin(), members.end())) {  // SAFETY: a copy, for steps make sets
-        if (!any_symbol(lexer_.terminal_of(single), [&](Symbol t) { return keep(ignored_[t] ? 0 : t); })) continue;
-        const std::optional<std::string> rest = lexer_.shortest_rest(single, 'a');
+        if (!any_symbol(lexer_.automata.terminal_of(single), [&](Symbol t) { return keep(ignored_[t] ? 0 : t); })) continue;
+        const std::optional<std::string> rest =
+            lexer_.automata.at(lexer_.automata.automaton_of(single)).shortest_rest(lexer_.automata.state_of(single), 'a');
         if (!rest || rest->size() > kLong) continue;
         LexState at = s;
         for (size_t i = 0; i < rest->size() && at != kNoState; i++) at = lexer_.step(at, uint8_t((*rest)[i]));
@@ -127,7 +128,7 @@ std::vector<Spelling::Landing> Spelling::next_tokens(const Bits& acceptable, Obl
     for (Symbol t = 1; t < ignored_.size(); t++) {
         if (!is_token(t) || !acceptable.has(t)) continue;
         if (is_indentation(t)) out.push_back({t, obligations});
-        else if (lexer_.obligations_hold_at_end(obligations)) out.push_back({t, lexer_.text_start()});
+        else if (lexer_.formulas.hold_at_end(obligations)) out.push_back({t, lexer_.formulas.text_start()});
     }
     return out;
 }
@@ -152,19 +153,19 @@ std::vector<Obligations> Spelling::through_ignored(Obligations obligations, size
 // PERF: most obligations are longer attempts that the next blank puts an end to; then nothing has to be walked. First pass over Java
 // programs, llama-3: 102 to 93 us a mask.
 bool Spelling::reaches_at_once(Obligations obligations, Recurrent& recurrent) {
-    const Obligations free = lexer_.nothing_owed(obligations);
-    auto ways = recurrent.ways_in.find(lexer_.past(obligations));
+    const Obligations free = lexer_.formulas.nothing_owed(obligations);
+    auto ways = recurrent.ways_in.find(lexer_.formulas.past(obligations));
     if (ways == recurrent.ways_in.end()) {
         std::vector<uint8_t> bytes;
-        for (uint8_t byte : lexer_.representative_bytes()) {
+        for (uint8_t byte : lexer_.kinds.representatives()) {
             LexState s = lexer_.step(everything(free), byte);
             if (walk(s, is_ignored, [&](Landing l) { return l.terminal == 0 && l.obligations == recurrent.obligations; }))
                 bytes.push_back(byte);
         }
-        ways = recurrent.ways_in.emplace(lexer_.past(obligations), std::move(bytes)).first;
+        ways = recurrent.ways_in.emplace(lexer_.formulas.past(obligations), std::move(bytes)).first;
     }
     return std::any_of(ways->second.begin(), ways->second.end(),
-                       [&](uint8_t byte) { return lexer_.step_obligations(obligations, byte) == lexer_.step_obligations(free, byte); });
+                       [&](uint8_t byte) { return lexer_.formulas.step(obligations, byte) == lexer_.formulas.step(free, byte); });
 }
 
 bool Spelling::reaches(Obligations obligations, Recurrent& recurrent) {
@@ -203,10 +204,10 @@ bool Spelling::can_settle(Obligations obligations) {
     std::vector<std::pair<Obligations, Utf8State>> work{{obligations, kBetween}};
     for (size_t i = 0; i < work.size(); i++) {
         const auto [owed, place] = work[i];
-        if (!lexer_.owes(owed) || work.size() > kMostKinds) return true;
-        for (uint8_t byte : lexer_.representative_bytes()) {
-            const std::pair next{lexer_.step_obligations(owed, byte), character_step(place, byte)};
-            if (next.first != Lexer::kViolated && next.second != kNowhere && std::find(work.begin(), work.end(), next) == work.end())
+        if (!lexer_.formulas.owes(owed) || work.size() > kMostKinds) return true;
+        for (uint8_t byte : lexer_.kinds.representatives()) {
+            const std::pair next{lexer_.formulas.step(owed, byte), character_step(place, byte)};
+            if (next.first != Formulas::kViolated && next.second != kNowhere && std::find(work.begin(), work.end(), next) == work.end())
                 work.push_back(next);
         }
     }
@@ -230,8 +231,8 @@ Bits Spelling::unconditional_at(Recurrent& recurrent, uint32_t depth) {
     Bits unconditional(ignored_.size());
     const Obligations at = recurrent.obligations;
     const bool main = recurrents_.empty();
-    if (!lexer_.obligations_hold_at_end(at)) return unconditional;
-    const bool near_main = !main && (lexer_.owes(recurrents_[kMainRecurrent].obligations) || can_settle(at));
+    if (!lexer_.formulas.hold_at_end(at)) return unconditional;
+    const bool near_main = !main && (lexer_.formulas.owes(recurrents_[kMainRecurrent].obligations) || can_settle(at));
     bool by_main = false;
     auto returns = [&](Obligations obligations) {
         if (reaches(obligations, recurrent)) return true;
@@ -239,7 +240,7 @@ Bits Spelling::unconditional_at(Recurrent& recurrent, uint32_t depth) {
         return by_main = true;
     };
     for (Symbol t = 1; t < ignored_.size(); t++)
-        if (is_token(t) && wanted().has(t) && returns(lexer_.text_start())) unconditional.add(t);
+        if (is_token(t) && wanted().has(t) && returns(lexer_.formulas.text_start())) unconditional.add(t);
     // PERF: only lexemes that are still open are followed: compiling Python 188 to 165 ms, its first mask 40 to 34 (llama-3).
     auto open = [&](Symbol t) { return wanted().has(t) && !(unconditional.has(t) && (!near_main || recurrent.into_main.has(t))); };
     Bits in_vain(ignored_.size());
@@ -311,7 +312,7 @@ uint32_t Spelling::make_recurrent(Obligations obligations, uint32_t depth) {
     };
     std::vector<Obligations> candidates = through_ignored(obligations, kMaxCandidates);
     candidates.push_back(obligations);
-    Recurrent best{lexer_.text_start(), Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
+    Recurrent best{lexer_.formulas.text_start(), Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
     size_t best_count = 0;
     for (Obligations candidate : candidates) {
         Recurrent made{candidate, Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
@@ -329,8 +330,8 @@ uint32_t Spelling::recurrent(Obligations obligations, uint32_t depth) {
     if (std::find(ignored_.begin(), ignored_.end(), char(1)) == ignored_.end()) return kNoRecurrent;
     auto found = recurrent_of_.find(obligations);
     if (found != recurrent_of_.end()) return found->second;
-    if (recurrents_.empty() && obligations != lexer_.text_start())
-        recurrent(lexer_.text_start());  // the main recurrent boundary comes first
+    if (recurrents_.empty() && obligations != lexer_.formulas.text_start())
+        recurrent(lexer_.formulas.text_start());  // the main recurrent boundary comes first
     for (uint32_t k = 0; k < recurrents_.size(); k++)
         if (reaches(obligations, recurrents_[k])) return recurrent_of_[obligations] = k;
     recurrent_of_[obligations] = kNoRecurrent;  // while it is being made
@@ -349,7 +350,7 @@ const Bits& Spelling::spellable() {
     Bits found(ignored_.size());  // nothing is kept of a question that is refused half-way
     auto open = [&](Symbol t) { return t != 0 && wanted().has(t) && !found.has(t); };
     // After one text or another, if look-behind tells them apart.
-    const std::vector<Obligations> pasts = lexer_.all_pasts(kMaxPasts);
+    const std::vector<Obligations> pasts = lexer_.formulas.all_pasts(kMaxPasts);
     for (Symbol t = 1; t < ignored_.size(); t++)
         if (open(t) && (is_token(t) || pasts.empty())) found.add(t);
     // Most can be spelled against all. PERF: what else is acceptable takes all LR states to find out: with that asked first a saved Python
@@ -384,7 +385,7 @@ const Bits& Spelling::possible(Obligations obligations) {
     auto pass = [&](Obligations next) {
         if (passed.try_emplace(next, 1).second) through.push_back(next);
     };
-    bool paid = !lexer_.owes(obligations);  // the debts, some day
+    bool paid = !lexer_.formulas.owes(obligations);  // the debts, some day
     for (size_t i = 0; i < through.size() && !paid; i++) {
         if (found = possible_.find(through[i]); found != possible_.end()) {
             out.add_all(found->second);
@@ -400,7 +401,7 @@ const Bits& Spelling::possible(Obligations obligations) {
                     pass(after);
                 });
             } else {
-                paid = !is_indentation(t) && lexer_.obligations_hold_at_end(through[i]);
+                paid = !is_indentation(t) && lexer_.formulas.hold_at_end(through[i]);
             }
         }
     }
@@ -410,7 +411,7 @@ const Bits& Spelling::possible(Obligations obligations) {
 bool Spelling::may_be_next(Symbol t, Obligations obligations) {
     const uint64_t key = pack(t, obligations);
     if (const bool* known = may_be_next_.find(key)) return *known;
-    if (is_token(t)) return may_be_next_[key] = is_indentation(t) || lexer_.obligations_hold_at_end(obligations);
+    if (is_token(t)) return may_be_next_[key] = is_indentation(t) || lexer_.formulas.hold_at_end(obligations);
     bool ends = false;
     const bool paid = spell_alone(t, obligations, [&](Obligations) { ends = true; });
     return may_be_next_[key] = ends || paid;
@@ -437,7 +438,7 @@ bool Spelling::spell_alone(Symbol t, Obligations obligations, End end) {
     States seen{first};
     std::vector<std::vector<LexState>> open(1);  // by the size of what is owed
     auto add = [&](LexState s) {
-        const size_t size = lexer_.size_of(lexer_.obligations(s));
+        const size_t size = lexer_.formulas.size_of(lexer_.obligations(s));
         if (open.size() <= size) open.resize(size + 1);
         open[size].push_back(s);
     };
@@ -453,10 +454,10 @@ bool Spelling::spell_alone(Symbol t, Obligations obligations, End end) {
             if (wins(t, e)) end(lexer_.obligations(s));
         for (LexState next : successors(s)) {
             count_step();
-            if (!lexer_.owes(lexer_.obligations(next))) return true;
+            if (!lexer_.formulas.owes(lexer_.obligations(next))) return true;
             if (!seen.insert(next).second) continue;
             add(next);
-            size = std::min(size, lexer_.size_of(lexer_.obligations(next)));
+            size = std::min(size, lexer_.formulas.size_of(lexer_.obligations(next)));
         }
     }
     return false;

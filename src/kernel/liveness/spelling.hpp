@@ -73,7 +73,7 @@ class Spelling {
         return std::any_of(all.begin(), all.end(), ask);
     }
     // Terminals without text are tokens by their id. Like the end, they can stand wherever nothing is owed.
-    bool is_token(Symbol terminal) const { return terminal != kEnd && lexer_.recognizer(to_lexer_[terminal]).is_empty(); }
+    bool is_token(Symbol terminal) const { return terminal != kEnd && lexer_.automata.recognizer(to_lexer_[terminal]).is_empty(); }
     // The newline terminal of a grammar with indentation competes everywhere. INDENT and DEDENT have no text and owe nothing: the column
     // of a newline lexeme brings them, and any column can be had.
     void set_indentation(Symbol newline, Symbol indent, Symbol dedent) { newline_ = newline, indent_ = indent, dedent_ = dedent; }
@@ -84,7 +84,7 @@ class Spelling {
         return ignored_[s] ? 0 : s;
     }
     // Before a lexeme of this terminal and no other, nothing owed.
-    LexState alone(Symbol terminal) { return lexer_.start({to_lexer_[terminal]}, lexer_.text_start()); }
+    LexState alone(Symbol terminal) { return lexer_.start({to_lexer_[terminal]}, lexer_.formulas.text_start()); }
     // How the lexeme in progress may end, each way once. Stops, and says yes, when `ask` does, which need not be asked about terminals (0: ignored ones) for
     // which `keep` says no. O(lexer states reachable from `s`), which are looked at once.
     //
@@ -92,7 +92,7 @@ class Spelling {
     template <class Ask>
     bool any_landing(LexState s, Ask ask, const std::function<bool(Symbol)>& keep = [](Symbol) { return true; }) {
         if (s == kNoState) return false;
-        if (lexer_.counts_rounds(lexer_.members(s))) return any_landing_of_counted(s, ask, keep);
+        if (lexer_.sets.counts_rounds(lexer_.members(s))) return any_landing_of_counted(s, ask, keep);
         const std::vector<Landing>& all = landings(s);
         return std::any_of(all.begin(), all.end(), ask);
     }
@@ -120,7 +120,7 @@ class Spelling {
     static constexpr uint32_t kMainRecurrent = 0;
     // The main one can be reached.
     bool reaches_main(Obligations obligations) {
-        return recurrent(lexer_.text_start()) == kMainRecurrent && reaches(obligations, recurrents_[kMainRecurrent]);
+        return recurrent(lexer_.formulas.text_start()) == kMainRecurrent && reaches(obligations, recurrents_[kMainRecurrent]);
     }
     const Bits& unconditional(uint32_t recurrent) const { return recurrents_[recurrent].unconditional; }
     const Bits& into_main(uint32_t recurrent) const { return recurrents_[recurrent].into_main; }

@@ -78,9 +78,9 @@ void Summaries::solve() {
                 }
                 const AcceptSet above = x == kEnd ? before : accepts(stacks_.after(n, x));
                 for (size_t j = 0; j < through.size(); j++) {
-                    if (x == kEnd && lexer_.obligations_hold_at_end(through[j])) add(i, first);
-                    if (spelling_.is_token(x) && lexer_.obligations_hold_at_end(through[j]))
-                        add(i, context(lexer_.text_start(), above, inside));
+                    if (x == kEnd && lexer_.formulas.hold_at_end(through[j])) add(i, first);
+                    if (spelling_.is_token(x) && lexer_.formulas.hold_at_end(through[j]))
+                        add(i, context(lexer_.formulas.text_start(), above, inside));
                     LexState s = start(first, through[j]);
                     if (s == kNoState) continue;
                     spelling_.any_landing(s, [&](const Spelling::Landing& l) {

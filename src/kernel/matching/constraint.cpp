@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "matching/prewarm.hpp"
+#include "masks/prewarm.hpp"
 #include "support/archive.hpp"
 #include "support/errors.hpp"
 #include "support/packed.hpp"
@@ -78,7 +78,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
 bool Constraint::is_always_alive(LexState first) {
     if (liveness_.always_alive(first)) return true;
     Lexer& lexer = access_.lexer();
-    const std::vector<uint8_t>& bytes = lexer.representative_bytes();
+    const std::vector<uint8_t>& bytes = lexer.kinds.representatives();
     return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t byte) {
         const LexState next = lexer.step(first, byte);
         return next == kNoState || liveness_.always_alive(next);
@@ -118,7 +118,7 @@ void Constraint::prepare_walks() {
     const Lexer& lexer = access_.lexer();
     const std::vector<TerminalId>& all = terminals_.all_to_lexer();
     for (auto t = all.begin() + 1; t < all.end(); ++t) {
-        const Recognizer& recognizer = lexer.recognizer(*t);
+        const Recognizer& recognizer = lexer.automata.recognizer(*t);
         if (recognizer.is_bounded() && !recognizer.counted_values()) spanner_->counted_strings(recognizer.escapes());
     }
     spanner_->stretches();
@@ -130,7 +130,7 @@ void Constraint::prepare_tallies() {
     ByteSet needed;
     uint64_t most = 1;
     environments_.tallies.each_counting([&](Symbol symbol) {
-        const std::optional<uint8_t> byte = access_.lexer().recognizer(terminals_.to_lexer(symbol)).needed_byte();
+        const std::optional<uint8_t> byte = access_.lexer().automata.recognizer(terminals_.to_lexer(symbol)).needed_byte();
         if (byte) needed.set(*byte);
         else most = kAny;
     });
@@ -176,7 +176,7 @@ uint64_t Constraint::content() {
         out.put(productions.units(s).size());
         for (Symbol unit : productions.units(s)) out.put(unit);
     }
-    for (Symbol s = 1; s < terminals_.size(); s++) out.text(access_.lexer().recognizer(terminals_.to_lexer(s)).content());
+    for (Symbol s = 1; s < terminals_.size(); s++) out.text(access_.lexer().automata.recognizer(terminals_.to_lexer(s)).content());
     return checksum(out.bytes().data(), out.bytes().size());
 }
 

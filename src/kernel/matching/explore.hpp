@@ -21,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-#include "index/byte_pairs.hpp"
 #include "matching/literals.hpp"
 #include "matching/matcher.hpp"
 #include "matching/visits.hpp"
 #include "support/sort_freed.hpp"
+#include "tokens/byte_pairs.hpp"
 
 namespace derivable {
 

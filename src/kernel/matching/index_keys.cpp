@@ -4,7 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "matching/context.hpp"
+#include "masks/context.hpp"
 #include "support/task.hpp"
 
 namespace derivable {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "matching/context.hpp"
+#include "masks/context.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -29,7 +29,7 @@ void add_splits(LexerStateView& s, Spanner& spanner, uint32_t words, LexState le
         s.exits += split->exits.size();
     };
     if (spanner.lexer.policy() == Policy::kScannerless) {
-        for (LexState single : spanner.lexer.singles(spanner.lexer.members(lex))) add(spanner.lexer.canonical(single));
+        for (LexState single : spanner.lexer.sets.singles(spanner.lexer.members(lex))) add(spanner.lexer.alike.canonical(single));
     } else {
         add(lex);
     }
@@ -61,7 +61,8 @@ class Unfolding {
     void visit(const Item& x) {
         Lexer& lexer = c_.access().lexer();
         if (!scannerless_) return split_by(x, x.parse.lex, TerminalId());
-        for (LexState single : lexer.singles(lexer.members(x.parse.lex))) split_by(x, lexer.canonical(single), lexer.terminal_of(single));
+        for (LexState single : lexer.sets.singles(lexer.members(x.parse.lex)))
+            split_by(x, lexer.alike.canonical(single), lexer.automata.terminal_of(single));
     }
 
     void split_by(const Item& x, LexState state, TerminalId single_terminal) {

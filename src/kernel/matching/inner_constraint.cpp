@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "matching/context.hpp"
+#include "masks/context.hpp"
 #include "matching/written_parses.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"

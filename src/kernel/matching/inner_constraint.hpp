@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "matching/constraint.hpp"
-#include "matching/embedded.hpp"
+#include "sequence/embedded.hpp"
 
 namespace derivable {
 

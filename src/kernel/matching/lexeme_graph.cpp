@@ -24,7 +24,7 @@ class Builder {
           arrived_(text.bytes.size() + 1) {}
 
     LexemeGraph run() {
-        arrived_[0].push_back({{}, stacks_.bottom(), kNoEnvironment, lexer().text_start(), true});
+        arrived_[0].push_back({{}, stacks_.bottom(), kNoEnvironment, lexer().formulas.text_start(), true});
         for (uint32_t at = 0; at < arrived_.size(); at++) {
             constraint_.access().pass();
             settle(at);
@@ -74,7 +74,7 @@ class Builder {
         return scannerless_ ? a.key_without_stack() == b.key_without_stack() : a.key() == b.key();
     }
     bool owes_nothing(const Border& border) const {
-        return scannerless_ || border.is_fresh || lexer().obligations_hold_at_end(border.obligations);
+        return scannerless_ || border.is_fresh || lexer().formulas.hold_at_end(border.obligations);
     }
     // There is nothing behind this place to which something could be owed.
     bool is_last(size_t place) const { return place == text_.bytes.size(); }
@@ -116,7 +116,7 @@ class Builder {
 
     void end_lexeme(const Border& border, Environment environment, const Lexer::Exit& exit, size_t place, uint32_t number) {
         const bool at_end = is_last(place) && is_whole_;
-        if (at_end && !scannerless_ && !lexer().obligations_hold_at_end(exit.obligations)) return;
+        if (at_end && !scannerless_ && !lexer().formulas.hold_at_end(exit.obligations)) return;
         for (Symbol symbol : constraint_.terminals().of(exit.terminal)) {
             if (constraint_.terminals().is_ignored(symbol)) {
                 arrive(number, place, kEnd, border, lexemes_.after_ignored(border.stack, environment), exit.obligations, false);
@@ -131,7 +131,7 @@ class Builder {
     // A lexeme that the text breaks off, as each terminal that it may become. False: it can only end here. What may go on is taken to.
     bool in_progress(const Parse& parse, uint32_t number) {
         const LexState members = lexer().members(parse.lex);
-        const ByteSet next = lexer().bytes(members);
+        const ByteSet next = lexer().sets.bytes(members);
         bool goes_on = false;
         next.each([&](uint8_t byte) { goes_on = goes_on || lexer().step(parse.lex, byte) != kNoState; });
         if (!goes_on || !lexemes_.alive(parse)) return false;
@@ -181,7 +181,8 @@ class Builder {
         }
         if (!inside.may_end()) return;
         const bool at_end = is_last(place) && is_whole_;
-        arrive(number, place, symbol, border, lexemes_.after(symbol, border.stack, border.environment, at_end), lexer().text_start(), true);
+        arrive(number, place, symbol, border, lexemes_.after(symbol, border.stack, border.environment, at_end),
+               lexer().formulas.text_start(), true);
     }
 
     const TokenizedText::Token* token_at(size_t place) const {
@@ -195,7 +196,8 @@ class Builder {
         for (const TokenReference& named : constraint_.terminals().references())
             if (named.matches(token->id, constraint_.vocabulary().bytes[token->id])) {
                 const Frontier after = stacks_.shift(border.stack, named.symbol).frontier;
-                arrive(number, at + token->length, named.symbol, border, {after, border.environment, {}, 0}, lexer().text_start(), true);
+                arrive(number, at + token->length, named.symbol, border, {after, border.environment, {}, 0}, lexer().formulas.text_start(),
+                       true);
             }
     }
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "index/byte_pairs.hpp"
+#include "tokens/byte_pairs.hpp"
 
 namespace derivable {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "matching/context.hpp"
+#include "masks/context.hpp"
 #include "matching/written_parses.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "index/fewest_tokens.hpp"
 #include "parsing/written_stacks.hpp"
 #include "support/errors.hpp"
+#include "tokens/fewest_tokens.hpp"
 
 namespace derivable {
 

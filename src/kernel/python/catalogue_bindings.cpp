@@ -12,11 +12,11 @@
 #include "automata/catalogue.hpp"
 #include "automata/catalogue_records.hpp"
 #include "automata/sorted_runs.hpp"
-#include "matching/slots.hpp"
 #include "python/arguments.hpp"
 #include "python/bindings.hpp"
 #include "python/buffers.hpp"
 #include "python/interpreter.hpp"
+#include "sequence/slots.hpp"
 
 namespace nb = nanobind;
 

@@ -4,7 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "matching/slots.hpp"
+#include "sequence/slots.hpp"
 
 namespace derivable {
 

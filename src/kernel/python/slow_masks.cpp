@@ -7,7 +7,7 @@
 
 #include <nanobind/stl/optional.h>
 
-#include "matching/slow_masks.hpp"
+#include "masks/slow_masks.hpp"
 
 namespace nb = nanobind;
 

@@ -1,5 +1,5 @@
 // The larger parts of the kernel that only make masks faster. Each can be left out, and every mask stays the same: the tests hold each against the plain way
-// (matching/plain_mask.hpp), and benchmarks/accelerators.py says what each buys.
+// (masks/plain_mask.hpp), and benchmarks/accelerators.py says what each buys.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ enum class Accelerator : uint8_t {
     kJointSplits,
     kRepeatedLexemes,
     kResidualStates,
-    // Masks, and parts of masks, that were made before (matching/masks.hpp).
+    // Masks, and parts of masks, that were made before (masks/masks.hpp).
     kKnownMasks,
     kEndings,
     kUnions,

@@ -1,0 +1,182 @@
+#include "budgets/budget_masks.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "budgets/budget_walk.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+bool BudgetMasks::suffices(const Parses& parses, uint64_t left) const {
+    const std::optional<Witnesses::Key> key = witnesses_.key_of(parses);
+    const auto known = key ? needs_.find(*key) : needs_.end();
+    return known != needs_.end() && known->second <= left;
+}
+
+void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known, uint32_t* mask) {
+    constexpr size_t kMostKept = size_t(1) << 16;
+    if (suffices(parses, left)) return masks_.fill(parses, mask);
+    std::vector<uint32_t> whole(vocabulary_.words()), some(vocabulary_.words());
+    masks_.fill(parses, whole.data());
+    const auto allow = [&](uint32_t token) { some[token >> 5] |= 1u << (token & 31); };
+    std::optional<uint64_t> need;
+    if (witnesses_.is_by_stacks()) {
+        try {
+            need = BudgetWalk(engine_, lexemes_, witnesses_, vocabulary_, left - std::min(left, end())).run(parses, some.data());
+            *need += *need == kNone ? 0 : end();
+        } catch (const TooAmbiguous&) { std::fill(some.begin(), some.end(), 0u); }
+    }
+    // Where not all can be spelled, or not all rests are known, each place is looked at.
+    if (!need || *need == kNone) {
+        std::fill(some.begin(), some.end(), 0u);
+        need = is_by_names(parses) ? fill_by_names(parses, whole, left, some) : fill_by_places(parses, whole, left, some.data());
+    }
+    need = std::max(*need, fill_references(parses, whole, left, some.data()));
+    if (left > 0 && runs_.accepting(parses))
+        for (uint32_t token : vocabulary_.eos) allow(token);
+    // What is known stays a way.
+    if (known)
+        witnesses_.each_next(known, [&](uint32_t token, const Witness& rest) {
+            if (tokens(rest) < left) allow(token);
+        });
+    for (size_t w = 0; w < whole.size(); w++) mask[w] = whole[w] & some[w];
+    if (std::equal(whole.begin(), whole.end(), mask)) need = std::min(*need, left);  // what is reckoned is more than what suffices
+    if (is_by_names(parses)) last_ = {parses, left, known, std::vector<uint32_t>(mask, mask + whole.size())};
+    if (*need == kNone || runs_.bounds().may_refuse(parses)) return;  // elsewhere other tokens may be left
+    if (needs_.size() > kMostKept) needs_.clear();
+    if (std::optional<Witnesses::Key> key = witnesses_.key_of(parses)) needs_[std::move(*key)] = *need;
+}
+
+Witness BudgetMasks::behind(uint32_t token, const Parses& parses, uint64_t left) {
+    if (witnesses_.is_by_stacks()) {
+        try {
+            BudgetWalk walk(engine_, lexemes_, witnesses_, vocabulary_, left - std::min(left, end()));
+            if (Witness found = walk.behind(token, parses)) return found;
+        } catch (const TooAmbiguous&) {}
+    }
+    // What the token is as text, and as a terminal that the grammar names.
+    Parses text, named;
+    if (!vocabulary_.bytes[token].empty()) runs_.advance_token(parses, vocabulary_.bytes[token], text);
+    runs_.step_token(parses, token, named);
+    if (text.empty() || named.empty()) return {};
+    const Witness one = witnesses_.find(text), other = witnesses_.find(named);
+    return tokens(one) < tokens(other) ? one : other;
+}
+
+std::optional<uint64_t> BudgetMasks::room(const Parses& parses, uint64_t left) {
+    if (witnesses_.is_by_stacks() || !slack().knows_meaning(parses)) return std::nullopt;
+    const EmbeddedText::Slack own = slack().of(parses);
+    if (own.per_token == EmbeddedText::Slack::kNone) return std::nullopt;
+    const uint64_t used = own.needed + own.per_token - slack().per_token() + slack().in_token() + 1;
+    if (used > left) return std::nullopt;
+    return std::min<uint64_t>(left - used, LexemeBegins::Each::kMost - 1);
+}
+
+bool BudgetMasks::is_sure(const Parses& parses, uint32_t token, uint64_t left) {
+    const std::optional<uint64_t> most = room(parses, left);
+    return most && slack().by_token().by_token[token] <= *most;
+}
+
+BudgetMasks::Sure BudgetMasks::fill_sure(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask) {
+    const std::optional<uint64_t> most = room(parses, left);
+    if (!most) return {};
+    const LexemeBegins::Each& each = slack().by_token();
+    const auto is_allowed = [&](uint32_t token) { return whole[token >> 5] >> (token & 31) & 1; };
+    std::copy(whole.begin(), whole.end(), mask);
+    Sure sure{true, 0};
+    size_t i = 0;
+    for (; i < each.heaviest.size() && each.by_token[each.heaviest[i]] > *most; i++) {
+        const uint32_t token = each.heaviest[i];
+        sure.is_all &= !is_allowed(token);
+        mask[token >> 5] &= ~(1u << (token & 31));
+    }
+    work(i / 4);
+    while (i < each.heaviest.size() && !is_allowed(each.heaviest[i])) i++;
+    if (i < each.heaviest.size()) sure.need = left - *most + each.by_token[each.heaviest[i]];
+    return sure;
+}
+
+uint64_t BudgetMasks::fill_by_places(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask) {
+    const Sure sure = fill_sure(parses, whole, left, mask);
+    if (sure.is_all) return sure.need;
+    uint64_t need = sure.need;
+    const std::optional<uint64_t> most = room(parses, left);
+    const auto judge = [&](const Parses& behind) {
+        if (behind.empty()) return kNone;
+        uint64_t more = slack().least(behind);
+        if (more == kNone || more + 1 > left) more = tokens(witnesses_.find(behind));
+        return more == kNone ? kNone : more + 1;
+    };
+    const auto wants = [&](uint32_t node) { return !most || slack().by_token().below[node] > *most; };
+    runs_.judge_tokens(parses, wants, judge, [&](uint32_t token, uint64_t own) {
+        need = std::max(need, own);
+        if (own <= left) mask[token >> 5] |= 1u << (token & 31);
+        return true;
+    });
+    return need;
+}
+
+uint64_t BudgetMasks::fill_by_names(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, std::vector<uint32_t>& mask) {
+    const Sure sure = fill_sure(parses, whole, left, mask.data());
+    if (sure.is_all) return sure.need;
+    const std::optional<uint64_t> most = room(parses, left);
+    const auto wants = [&](uint32_t node) { return !most || slack().by_token().below[node] > *most; };
+    const auto other = [&](const Parse& t) {
+        Parse nameless = t;
+        nameless.meaning = Meaning::kNone;
+        const uint64_t asked = slack().of_meaning(t);
+        const auto judge = [&](const Parses& behind) {
+            const uint64_t more = behind.empty() ? kNone : slack().least(behind);
+            return more == kNone ? kNone : more + asked + 1;
+        };
+        runs_.judge_tokens({nameless}, wants, judge, [&](uint32_t token, uint64_t own) {
+            if (own <= left) mask[token >> 5] |= 1u << (token & 31);
+            return true;
+        });
+    };
+    const auto name = [&](const Parse& t, const EmbeddedText::Nodes& nodes) {
+        const uint64_t more = slack().least({t});
+        if (more != kNone && more + 2 <= left) masks_.names().add_inside(t, nodes, mask);  // the token, and its text once more
+    };
+    for (const Parse& t : parses) masks_.each_with_names(t, other, name);
+    return kNone;
+}
+
+bool BudgetMasks::allows(const Parses& parses, uint32_t token, uint64_t left, const Witness& known) {
+    const bool is_last = last_.left == left && last_.parses == parses && last_.known.text == known.text && last_.known.at == known.at;
+    if (last_.words.empty() || !is_last) {
+        std::vector<uint32_t> words(vocabulary_.words());
+        fill(parses, left, known, words.data());
+        last_ = {parses, left, known, std::move(words)};
+    }
+    return last_.words[token >> 5] >> (token & 31) & 1;
+}
+
+// Tokens that the grammar names. All that one of its places names lead to one parse.
+uint64_t BudgetMasks::fill_references(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask) {
+    uint64_t need = 0;
+    for (const TokenReference& r : engine_.terminals.references()) {
+        uint64_t behind = 0;  // not asked for yet
+        const auto judge = [&](uint32_t token) {
+            if (token >= vocabulary_.size() || !(whole[token >> 5] >> (token & 31) & 1)) return;
+            if (!behind || !r.negated) {
+                Parses after;
+                runs_.step_token(parses, token, after);
+                if (after.empty()) return;
+                behind = tokens(witnesses_.find(after));
+                behind += behind != kNone;
+            }
+            need = std::max(need, behind);
+            if (behind <= left) mask[token >> 5] |= 1u << (token & 31);
+        };
+        if (!r.negated) std::for_each(r.tokens.begin(), r.tokens.end(), judge);
+        else
+            for (uint32_t token = 0; token < vocabulary_.size(); token++)
+                if (r.matches(token, vocabulary_.bytes[token])) judge(token);
+    }
+    return need;
+}
+
+}  // namespace derivable

@@ -1,0 +1,71 @@
+// Tokens that lie on both sides of a border: an inner text ends, or begins, where they begin or within them.
+//
+// What the index says of a parse is about tokens that stay on its side. Here is where others go over: the parses behind the border, and the
+// beginnings of tokens with which it is reached.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "parsing/follow.hpp"
+#include "sequence/lexemes.hpp"
+#include "sequence/runs.hpp"
+#include "support/hashing.hpp"
+#include "tokens/vocabulary.hpp"
+
+namespace derivable {
+
+class Borders {
+  public:
+    Borders(const Engine& engine, Lexemes& lexemes, Runs& runs, const Vocabulary& vocabulary)
+        : engine_(engine),
+          lexemes_(lexemes),
+          runs_(runs),
+          vocabulary_(vocabulary),
+          adjacency_(engine.stacks.lr()) {}
+
+    struct Crossing {
+        Parse behind;
+        EmbeddedText::Nodes nodes;  // null: where the token begins
+        Symbol slot = kEnd;         // a name begins there; then `behind` is before its first byte, and neither name nor meaning are told
+        std::vector<LineEnd> line_ends{};  // of lexemes before it, which the meaning is told of
+    };
+    std::vector<Crossing> of(const Parse& t) { return t.embedded ? out_of(t) : into(t); }
+    // Those that begin with one of its nodes and go on behind the border; ascending. Valid until the next call.
+    const std::vector<uint32_t>& tokens(const Crossing& c);
+    // Stack nodes are about to be freed.
+    void forget_stacks() { into_.clear(), next_bytes_.clear(), tokens_.clear(); }
+
+  private:
+    std::vector<Crossing> out_of(const Parse& t);
+    const std::vector<Crossing>& into(const Parse& t);
+    class Search;
+    // Bytes that a text takes, at least, from a stack on to where an inner text begins.
+    uint64_t distance(Frontier stack);
+    void find_distances();
+    const ByteSet& next_bytes(const Parse& t);
+
+    const Engine engine_;
+    Lexemes& lexemes_;
+    Runs& runs_;
+    const Vocabulary& vocabulary_;
+    Adjacency adjacency_;
+    // By terminal, at least: bytes from the end of its lexeme to where an inner text begins, and those of the lexeme. Empty until they are asked for.
+    std::vector<uint64_t> distances_, lengths_;
+    using Place = std::vector<uint32_t>;  // a parse that has written nothing
+    static Place place_of(const Parse& t);
+    std::unordered_map<Place, std::vector<Crossing>, WordsHash> into_;
+    std::unordered_map<Place, ByteSet, WordsHash> next_bytes_;
+    struct Behind {
+        Crossing crossing;  // SAFETY: it keeps what the key has the addresses of
+        std::vector<uint32_t> tokens;
+    };
+    std::unordered_map<Place, Behind, WordsHash> tokens_;
+};
+
+}  // namespace derivable

@@ -1,0 +1,148 @@
+// Tokens that lie in names, or go on behind one.
+//
+// What is within a name depends on the names that there are and on the lexer; what is behind it, on the stack and on the names that there are next. On the state
+// of the meaning nothing depends but by these, so of a thousand states masks are found once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "parsing/follow.hpp"
+#include "sequence/lexemes.hpp"
+#include "sequence/runs.hpp"
+#include "support/hashing.hpp"
+#include "tokens/vocabulary.hpp"
+
+namespace derivable {
+
+class Names {
+  public:
+    Names(const Engine& engine, Lexemes& lexemes, Runs& runs, const Vocabulary& vocabulary)
+        : engine_(engine),
+          lexemes_(lexemes),
+          runs_(runs),
+          vocabulary_(vocabulary),
+          adjacency_(engine.stacks.lr()) {}
+
+    // Adds those that go on with the name in progress, below some nodes of the vocabulary's trie (null: all of it).
+    void add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words);
+    // Only those that end in it.
+    void add_inside(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
+        inside(name, nodes)->tokens->add_to(words);
+    }
+    // Where the name has ended: before the first byte of what follows, which is one of these.
+    std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
+    // Stack nodes are about to be freed.
+    void forget_stacks() {
+        behind_.clear(), inside_.clear(), numbers_.clear();
+        if (engine_.environments.indentations.active()) any_.clear();
+    }
+
+  private:
+    // Many of them as words of a mask: of an alias that begins there are 64,000 of llama-3.
+    class Tokens {
+      public:
+        explicit Tokens(std::vector<uint32_t> listed = {}, size_t words = 0);
+        void add_to(std::vector<uint32_t>& words) const;
+
+      private:
+        std::vector<uint32_t> listed_, words_;  // one of them
+    };
+    // Places where names may end, and something follows in the vocabulary.
+    struct End {
+        LexState lex;
+        Environment environment;
+        Slots::Place slot;
+        ByteSet first;                                       // of what follows
+        std::shared_ptr<const std::vector<uint32_t>> nodes;  // ascending
+        uint32_t number;                                     // of these, where the lexeme is so
+        std::vector<uint32_t> without{};                     // of the nodes; ascending
+    };
+    // A text of the lexeme, below which it may have ended.
+    struct Text {
+        uint32_t node;
+        LexState lex;
+        Environment environment;
+        std::string text;
+        ByteSet first;  // of what may follow
+    };
+    struct Inside {
+        EmbeddedText::Nodes nodes;  // SAFETY: it keeps what the key has the address of
+        std::shared_ptr<const Tokens> tokens;
+        std::vector<End> ends;
+    };
+    // The same of any text: those behind which the same may follow are taken together, but where one of them is written again in the same token.
+    struct AnyText {
+        struct Group {
+            LexState lex;
+            ByteSet first;
+            std::vector<std::string> some;                 // of its texts, which none of its tokens writes again
+            std::shared_ptr<std::vector<uint32_t>> nodes;  // ascending
+            uint32_t number;
+        };
+        EmbeddedText::Nodes nodes;
+        std::shared_ptr<const Tokens> tokens;
+        std::vector<Group> groups;
+        std::vector<Text> alone;
+    };
+    struct Behind {
+        Slots::Asked asked;
+        Tokens tokens;
+        std::vector<std::pair<uint32_t, uint32_t>> by_node;  // of several nodes: which of them, ascending, and the token
+    };
+    std::vector<std::vector<uint32_t>> apart(const std::vector<uint32_t>& nodes) const;
+    void add_without(const Behind& behind, const std::vector<uint32_t>& without, std::vector<uint32_t>& words) const;
+    // A text stands in some token behind a name that has ended.
+    bool occurs(const End& end, const std::string& text);
+    std::shared_ptr<const Inside> inside(const Parse& name, const EmbeddedText::Nodes& nodes);
+    std::optional<Inside> inside_any(const Parse& name, const EmbeddedText::Nodes& nodes);
+    // Null: its lexeme may be that of a newline, too.
+    std::shared_ptr<const AnyText> any_text(const Parse& name, const EmbeddedText::Nodes& nodes);
+    // Below a node of the vocabulary, where the name is `text` further, at `at` of the names; null: of any.
+    void walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
+              std::vector<Text>& ends);
+    // visit(child) for the children of a node of the vocabulary whose byte is one of these.
+    template <class Visit>
+    void each_child(uint32_t node, const ByteSet& bytes, Visit visit);
+    void walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens, std::vector<Text>& ends);
+    End end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes);
+    void add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words);
+    std::vector<uint32_t> followers(const Parse& name, uint32_t node);
+    // One of the states of a lexeme behind which the same may follow.
+    LexState alike(LexState lex, Symbol slot);
+    // One of the states before a lexeme that are the same behind its first byte.
+    LexState alike_at_start(LexState lex, Symbol slot);
+    ByteSet bytes_of(const std::vector<uint32_t>& nodes) const;
+    // Some token, read from this node on, writes the text; or it begins the text where it ends, so that the next one may write the rest.
+    enum class Written { kWhole, kBegun };
+    bool is_written_below(uint32_t node, const std::string& text, Written how) const;
+    // Bytes with which what follows a slot may begin, and perhaps others.
+    const ByteSet& next_bytes(Symbol slot);
+    void add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const;
+
+    const Engine engine_;
+    Lexemes& lexemes_;
+    Runs& runs_;
+    const Vocabulary& vocabulary_;
+    Adjacency adjacency_;
+    std::unordered_map<Symbol, ByteSet> next_bytes_;
+    template <class Value>
+    using Memo = std::unordered_map<std::vector<uint32_t>, Value, WordsHash>;
+    Memo<std::shared_ptr<const Inside>> inside_;
+    Memo<std::shared_ptr<const AnyText>> any_;
+    Memo<LexState> owing_;                                           // by what is owed behind it
+    Memo<LexState> starting_;                                        // by where bytes lead
+    std::unordered_map<uint64_t, LexState> alike_, alike_at_start_;  // by state and terminal
+    Memo<std::vector<std::shared_ptr<const Behind>>> behind_;
+    Memo<uint32_t> numbers_;  // of ends at one node, by it and what the lexeme is
+    std::unordered_map<std::string, bool> occurs_;
+    uint32_t num_ends_ = 0;
+    std::vector<uint32_t> first_;  // by byte: the node of the vocabulary's trie that begins with it
+};
+
+}  // namespace derivable
