@@ -10,7 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "matching/name_sets.hpp"
+#include "lexing/name_sets.hpp"
 #include "python/bindings.hpp"
 #include "python/interpreter.hpp"
 

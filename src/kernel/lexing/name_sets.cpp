@@ -1,4 +1,4 @@
-#include "matching/name_sets.hpp"
+#include "lexing/name_sets.hpp"
 
 #include <algorithm>
 #include <mutex>
