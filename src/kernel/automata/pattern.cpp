@@ -1,6 +1,7 @@
 #include "automata/pattern.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "support/errors.hpp"
 #include "support/task.hpp"
@@ -10,24 +11,15 @@ namespace derivable {
 namespace {
 constexpr uint32_t kMaxDepth = 4000;  // SAFETY: bounds the recursion of Thompson's construction
 
-// Bytes that are equal for equal trees only.
-std::string content(const Pattern::Tree& t) {
+// Bytes that are equal for equal trees only. Graphs are not compared: each has a number.
+std::string content(const Pattern::Tree& t, uint64_t graph) {
     std::string bytes;
-    auto number = [&](uint64_t n) { bytes.append(reinterpret_cast<const char*>(&n), sizeof n); };
-    auto list = [&](const auto& values) {
-        number(values.size());
+    auto add = [&](const auto& values) {
+        bytes += std::to_string(values.size()) + ' ';
         bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
     };
-    for (uint64_t n : {uint64_t(t.kind), uint64_t(t.min), uint64_t(t.max), uint64_t(t.lazy + 2 * t.ahead + 4 * t.negative)}) number(n);
-    list(t.items);
-    list(t.text);
-    list(t.bytes);
-    list(t.code_points);
-    list(t.graph.accepting);
-    for (const auto& edges : t.graph.edges) {
-        number(edges.size());
-        for (const Graph::Edge& e : edges) number(uint64_t(e.to) << 16 | uint64_t(e.lo) << 8 | e.hi);
-    }
+    add(std::array{uint64_t(t.kind), uint64_t(t.min), uint64_t(t.max), uint64_t(t.lazy + 2 * t.ahead + 4 * t.negative), graph});
+    add(t.items), add(t.text), add(t.bytes), add(t.code_points);
     return bytes;
 }
 
@@ -37,7 +29,7 @@ Pattern::Node Pattern::add(Tree tree) {
     work(50);
     for (Node item : tree.items) tree.depth = std::max(tree.depth, trees_[item].depth + 1);
     if (tree.depth > kMaxDepth) throw LimitExceeded("nesting of a pattern", tree.depth, kMaxDepth);
-    const auto [known, is_new] = known_.try_emplace(content(tree), Node(trees_.size()));
+    const auto [known, is_new] = known_.try_emplace(content(tree, tree.kind == Kind::kGraph ? trees_.size() : 0), Node(trees_.size()));
     if (!is_new) return known->second;
     auto empty = [&](Node item) { return trees_[item].nullable; };
     switch (tree.kind) {

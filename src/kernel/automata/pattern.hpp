@@ -13,7 +13,7 @@
 
 namespace derivable {
 
-// Equal trees are one node, whoever adds them.
+// Equal trees are one node, but graphs.
 class Pattern {
   public:
     using Node = uint32_t;

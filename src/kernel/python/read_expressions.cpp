@@ -20,6 +20,17 @@ namespace nb = nanobind;
 
 namespace derivable {
 
+std::unordered_map<PyTypeObject*, Nodes::Fields> Nodes::fields_by_type() const {
+    std::unordered_map<PyTypeObject*, Fields> found;
+    for (nb::handle type : module.attr("Expr").attr("__args__")) {
+        Fields made{found.size(), {}};
+        for (nb::handle field : nb::module_::import_("dataclasses").attr("fields")(type))
+            if (nb::cast<bool>(field.attr("compare"))) made.names.push_back(field.attr("name"));
+        found.emplace(reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr()), std::move(made));
+    }
+    return found;
+}
+
 const Nodes& nodes() {
     // SAFETY: not a static object with an initializer: making it runs Python, so the interpreter's lock may pass on to a thread that would wait
     // for it to be made, with that lock. Made twice it is only kept once. Never freed: the interpreter may be gone by then.
@@ -53,9 +64,9 @@ class Content {
                 begin('u', size_t(PyUnicode_KIND(value)));
                 string('u', static_cast<const char*>(PyUnicode_DATA(value)),
                        size_t(PyUnicode_GET_LENGTH(value)) * size_t(PyUnicode_KIND(value)));
-            } else if (auto fields = fields_.find(Py_TYPE(value)); fields != fields_.end()) {
+            } else if (auto fields = n_.fields.find(Py_TYPE(value)); fields != n_.fields.end()) {
                 begin('a', fields->second.id);
-                for (size_t i = fields->second.names.size(); i-- > 0;) stack.push_back(nodes().part(value, fields->second.names[i]));
+                for (size_t i = fields->second.names.size(); i-- > 0;) stack.push_back(n_.part(value, fields->second.names[i]));
             } else {
                 int overflow = 1;
                 int64_t number = PyLong_CheckExact(value) ? PyLong_AsLongLongAndOverflow(value, &overflow) : 0;
@@ -70,31 +81,6 @@ class Content {
     }
 
   private:
-    struct Fields {
-        size_t id;
-        std::vector<nb::object> names;
-    };
-    using FieldsOf = std::unordered_map<PyTypeObject*, Fields>;
-    // By type of node, what makes it equal to another.
-    static const FieldsOf& known_fields() {
-        static std::atomic<const FieldsOf*> known{nullptr};  // as nodes()
-        if (!known.load()) {
-            const CallsPython within;
-            const FieldsOf *made = find_fields(), *none = nullptr;
-            known.compare_exchange_strong(none, made);
-        }
-        return *known.load();
-    }
-    static const FieldsOf* find_fields() {
-        auto* out = new FieldsOf();
-        for (nb::handle type : nodes().module.attr("Expr").attr("__args__")) {
-            Fields fields{out->size(), {}};
-            for (nb::handle field : nb::module_::import_("dataclasses").attr("fields")(type))
-                if (nb::cast<bool>(field.attr("compare"))) fields.names.push_back(field.attr("name"));
-            out->emplace(reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr()), std::move(fields));
-        }
-        return out;
-    }
     void begin(char kind, size_t number) {
         text.push_back(kind);
         for (; number >= 128; number >>= 7) text.push_back(char(number | 128));
@@ -104,7 +90,7 @@ class Content {
         begin(kind, size);
         text.append(data, size);
     }
-    const std::unordered_map<PyTypeObject*, Fields>& fields_ = known_fields();
+    const Nodes& n_ = nodes();
 };
 
 // A regular tree as a pattern.

@@ -1,9 +1,11 @@
 // The trees of derivable.expr, read from Python: what nodes are made of, when trees are equal, and their automata.
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include <cstddef>
+#include <unordered_map>
+#include <vector>
 
-#include "support/byte_set.hpp"
+#include <nanobind/nanobind.h>
 
 namespace derivable {
 
@@ -18,6 +20,12 @@ struct Nodes {
                      lazy = text("lazy");
     nanobind::object value = text("value"), ranges = text("ranges"), ahead = text("ahead"), negative = text("negative");
     nanobind::object edges = text("edges"), accepting = text("accepting");
+    // Of each type its number, and what makes a node equal to another.
+    struct Fields {
+        size_t id;
+        std::vector<nanobind::object> names;
+    };
+    std::unordered_map<PyTypeObject*, Fields> fields = fields_by_type();
 
     // SAFETY: nodes are immutable, so what an attribute refers to lives as long as the node does.
     nanobind::handle part(nanobind::handle node, const nanobind::object& attribute) const {
@@ -37,6 +45,7 @@ struct Nodes {
     }
 
   private:
+    std::unordered_map<PyTypeObject*, Fields> fields_by_type() const;
     nanobind::object type(const char* name) const { return module.attr(name); }
     static nanobind::object text(const char* name) { return nanobind::steal(PyUnicode_InternFromString(name)); }
 };
