@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .limits import Limits
 from .meaning import Meaning
+from .recursion import Recursive
 from .rules import MOST_TOKENS, Lexing, Rules, SpecialTokens
 from .support.arguments import instance, integer, items, number, texts
 from .support.caches import remembered, text_of
-from .values.reader import Reader
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,18 +30,8 @@ def check_relax(relax: object) -> None:
             texts(relax=feature)
 
 
-class Combining(Rules):
+class Combining(Recursive):
     """Rules that can be put together with others, and read otherwise. `Grammar` is the one class of them."""
-
-    @classmethod
-    def of(cls, made: Rules, reader: Reader | None = None) -> Self:
-        """What a front end made, with the methods of a grammar, and with what its texts stand for."""
-        instance("made", made, Rules, "the rules that a front end made")
-        if isinstance(made, cls):
-            return made
-        grammar = object.__new__(cls)
-        grammar.__dict__.update(made.__dict__, reader=reader)
-        return grammar
 
     @classmethod
     def concatenate(cls, *operands: Rules | str) -> Self:
@@ -200,6 +190,7 @@ class Combining(Rules):
         min: int = 0,
         max: int | None = None,
         front_matter: Rules | str | None = None,
+        backticks: int = 3,
     ) -> Self:
         """Prose in Markdown with fences whose code is in the language that they name. docs/languages.md says more.
 
@@ -210,9 +201,10 @@ class Combining(Rules):
             min, max: how many fences there are.
             front_matter: what the text begins with, between lines of its own: `"yaml"` (between lines of `---`),
                 `"toml"` (of `+++`), or a grammar (of `---`).
+            backticks: of a fence; 3 to 16. Code in a longer fence may have shorter ones.
 
         Raises:
-            ArgumentError: something that is no grammar.
+            ArgumentError: something that is no grammar, or no such number.
             GrammarError: an unknown language, a name that no fence can have, or bounds that are none.
 
         Example:
@@ -228,7 +220,8 @@ class Combining(Rules):
         from .frontends.fenced import grammar_of_fences
 
         instance("others", others, bool, "True or False")
-        return cls.of(grammar_of_fences(languages, others, min, max, front_matter))
+        marks = integer("backticks", backticks, 3, 16)
+        return cls.of(grammar_of_fences(languages, others, min, max, front_matter, marks))
 
     def after_reasoning(
         self,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .combining import Combining, check_relax
@@ -144,7 +145,7 @@ class Grammar(Combining):
         start: str = "start",
         lexing: Lexing | None = None,
         dialect: Literal["lark", "llguidance"] | None = None,
-        grammars: Mapping[str, Rules | str | dict[str, Any] | bool] | None = None,
+        grammars: Mapping[str, Rules | Path | str | dict[str, Any] | bool] | None = None,
         profile: Literal["spec", "practical"] = "spec",
         declared: Mapping[str, Terminal] | None = None,
         indentation: Indentation | None = None,
@@ -160,12 +161,12 @@ class Grammar(Combining):
             lexing: `longest` (Lark's contextual lexer made a true longest match), `basic` or `scannerless`; by default
                 the first, in the dialect the last, which is the only one there.
             dialect: which of the two; by default llguidance's where the text has something that Lark has not.
-            grammars: what `@name` means in the dialect: grammars, texts in it, or JSON Schemas, by their names. In
-                Lark itself, grammars that `%import derivable.name` imports, besides those that are built in.
+            grammars: what `@name` means in the dialect: grammars, Lark files, texts in it, or JSON Schemas. In Lark
+                itself, grammars or Lark files that `%import derivable.name` imports, besides those that are built in.
             profile: how the JSON of `%json` is written; see `from_json_schema`.
             declared: what the terminals that the grammar only `%declare`s are, such as
                 ``{"END": Terminal(Special("<|end|>"))}``.
-            import_paths: directories to import grammars from, before those that come with Lark.
+            import_paths: directories to import rules and languages from, before those that come with Lark.
             limits: bounds on its size and nesting.
             indentation: what Lark leaves to a `postlex` such as its `Indenter`. A grammar that declares `_INDENT` and
                 `_DEDENT` and uses `_NEWLINE` or `_NL` needs none: it is read as Lark's `PythonIndenter` reads it.

@@ -132,6 +132,28 @@ def test_others() -> None:
         assert not accepts(constraint, text), text
 
 
+def test_pages_in_fences_of_pages() -> None:
+    """A longer fence holds shorter ones; no line of its code begins with as many backticks as it has."""
+    page = dv.Grammar.fenced({"ab": AB})
+    for backticks in (4, 5):
+        page = dv.Grammar.fenced({"ab": AB, "md": page}, backticks=backticks, others=backticks == 5)
+    constraint = dv.compile(page, BYTES)
+    inner = "a\n```ab\nab\n```\nb"
+    middle = f"x\n````md\n{inner}\n````\n````ab\n```\n````"
+    assert accepts(constraint, f"`````md\n{middle}\n`````")
+    assert accepts(constraint, "`````sh\n````\n```\n`````") and accepts(constraint, "`````ab\n````\n`````")
+    for text in (
+        f"`````md\n{middle.replace('ab', 'abc')}\n`````",  # not in the language
+        f"`````md\n{inner}\n`````",  # a fence of three where there are four
+        f"````md\n{inner}\n````",
+        "`````md\n````md\n   `````\n````\n`````",  # ends the outer one
+        "`````sh\n``````\n`````",
+        "``````ab\nab\n``````",
+        "``` x",
+    ):
+        assert not accepts(constraint, text), text
+
+
 def test_how_many() -> None:
     fence, prose = "```py\nx\n```", "Hm.\n"
     for low, high in [(0, 0), (0, 1), (0, 2), (1, 1), (1, None), (2, 3), (2, None)]:

@@ -8,5 +8,7 @@ things imported from `derivable` are the dataclasses of the grammar IR (`derivab
     terminals     sequences of terminals: Earley over the trimmed rules
     indentation   what lexemes lead to where blocks are told by columns
     recognizers   `Recognizer(grammar).member(text)` for each lexing policy
+    embedded      languages inside languages
+    recursive     grammars that hold themselves
     prefixes      `PrefixOracle`: every member up to a length, hence every prefix, hence every mask
 """

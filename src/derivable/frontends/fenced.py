@@ -15,6 +15,8 @@ neither three backticks nor three tildes in a row: a fence that is not held cann
 
 Front matter, where it is asked for, comes before all else: a line of three hyphens, text of a language, and such a line
 again. No line of the text begins with what could end it, so what readers take for front matter is held.
+
+Where fences are of more than three backticks, code may have fences of fewer of them: pages of Markdown, say.
 """
 
 from __future__ import annotations
@@ -33,17 +35,13 @@ from .text_ends import always_ends_a_line, may_be_empty
 
 __all__ = ["grammar_of_fences"]
 
-_FENCE, _LINE_FEED = Bytes(b"```"), Bytes(b"\n")
+_LINE_FEED = Bytes(b"\n")
 _BLANKS = star(Alt((Bytes(b" "), Bytes(b"\t"))))
 _LINE_BREAK = Concat((optional(Bytes(b"\r")), _LINE_FEED))
 _IN_LINE = Chars.of((10, 10), (13, 13), negated=True)
 _PROSE = free_text(["```", "~~~"])
 _LINES = Alt((EMPTY, Concat((star(ANY_CHAR), _LINE_FEED))))
 """Whole lines."""
-_NO_FENCE = Not(
-    Concat((optional(Concat((star(ANY_CHAR), _LINE_FEED))), Repeat(Bytes(b" "), 0, 3), _FENCE, star(ANY_CHAR)))
-)
-"""Text of which no line begins with a fence."""
 _ANY = "any"
 _MARKS = {"yaml": "---", "toml": "+++"}
 """The lines around front matter, by its language."""
@@ -51,14 +49,17 @@ _ENDS = ("---", "...")
 """What ends it for some reader, where it is between hyphens: Pandoc and Jekyll take three dots."""
 
 
-def grammar_of_fences(languages: object, others: bool, low: object, high: object, front_matter: object = None) -> Rules:
+def grammar_of_fences(
+    languages: object, others: bool, low: object, high: object, front_matter: object = None, backticks: int = 3
+) -> Rules:
     """See `Grammar.fenced`."""
+    mark = "`" * backticks
     named = _languages(languages)
     others = others or languages == _ANY
     joined = Joined()
-    parts = [_fence(joined, names, rules) for names, rules in named.items()]
+    parts = [_fence(joined, mark, names, rules) for names, rules in named.items()]
     if others:
-        parts.append(_other_fence(joined, [name for names in named for name in names]))
+        parts.append(_other_fence(joined, mark, [name for names in named for name in names]))
     fence = joined.rule("fence", alternation(parts))
     prose = joined.terminal(_PROSE, "prose")
     lines = joined.terminal(And((_PROSE, _LINES)), "lines of prose")
@@ -122,27 +123,31 @@ def _languages(given: object) -> dict[tuple[str, ...], Rules]:
     return found
 
 
-def _fence(joined: Joined, names: tuple[str, ...], rules: Rules) -> Expr:
+def _fence(joined: Joined, mark: str, names: tuple[str, ...], rules: Rules) -> Expr:
     """A fence of one language, but for the line break behind it."""
     words = alternation([Bytes(name.encode()) for name in names])
-    opening = joined.terminal(Concat((_FENCE, words, _BLANKS, _LINE_BREAK)), f"```{names[0]}")
-    return Concat((opening, _lines_of(joined, rules, "fenced"), _closing(joined)))
+    opening = joined.terminal(Concat((Bytes(mark.encode()), words, _BLANKS, _LINE_BREAK)), f"{mark}{names[0]}")
+    encoding = "fenced" if len(mark) == 3 else without_lines([" " * blanks + mark for blanks in range(4)])
+    return Concat((opening, _lines_of(joined, rules, encoding), _closing(joined, mark)))
 
 
-def _other_fence(joined: Joined, names: list[str]) -> Expr:
+def _other_fence(joined: Joined, mark: str, names: list[str]) -> Expr:
     """A fence of no known language, with any code."""
+    fence = Bytes(mark.encode())
     known = alternation([_any_case(name) for name in names])
     word = And((plus(_IN_LINE), Not(Concat((star(_IN_LINE), Bytes(b"`"), star(_IN_LINE))))))
     blank = Alt((Bytes(b" "), Bytes(b"\t")))
     is_known = Concat((_BLANKS, known, optional(Concat((blank, star(_IN_LINE))))))
     info = And((Alt((EMPTY, word)), Not(is_known)))
-    opening = joined.terminal(Concat((_FENCE, info, _LINE_BREAK)), "``` of another language")
-    code = joined.terminal(And((_NO_FENCE, _LINES)), "any code")
-    return Concat((opening, code, _closing(joined)))
+    opening = joined.terminal(Concat((fence, info, _LINE_BREAK)), f"{mark} of another language")
+    before = optional(Concat((star(ANY_CHAR), _LINE_FEED)))
+    no_fence = Not(Concat((before, Repeat(Bytes(b" "), 0, 3), fence, star(ANY_CHAR))))
+    code = joined.terminal(And((no_fence, _LINES)), "any code")
+    return Concat((opening, code, _closing(joined, mark)))
 
 
-def _closing(joined: Joined) -> Ref:
-    return joined.terminal(Concat((_FENCE, _BLANKS)), "```")
+def _closing(joined: Joined, mark: str) -> Ref:
+    return joined.terminal(Concat((Bytes(mark.encode()), _BLANKS)), mark)
 
 
 def _any_case(name: str) -> Expr:

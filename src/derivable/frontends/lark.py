@@ -12,7 +12,7 @@ Those that no rule reachable from the start uses, and that are not ignored, are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from ..rules import Indentation, Lexing, Rules, Shape, Terminal
 from ..support.collector import without_collector
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
 from .combine import Joined
-from .lark_loading import LANGUAGES, Loaded, load
+from .lark_loading import LANGUAGES, Imported, Loaded, load
 from .lark_source import Source
 from .regex import parse_regex
 
@@ -51,7 +51,7 @@ def grammar_from_lark(
     declared: Mapping[str, Terminal] | None = None,
     indentation: Indentation | None = None,
     import_paths: Sequence[str] = (),
-    language: Callable[[str], Rules] | None = None,
+    language: Callable[[str, str | None], Rules] | None = None,
     limits: Limits = _DEFAULTS,
 ) -> Rules:
     """A grammar in Lark's language.
@@ -66,7 +66,8 @@ def grammar_from_lark(
             `PythonIndenter` reads it if nothing else is said.
         import_paths: directories to import grammars from, before those that come with Lark. A relative import
             (`%import .name`) starts from the first; without any it is refused.
-        language: the grammar of a name that is imported from `derivable`. Without it such an import is refused.
+        language: the grammar of a name that is imported from `derivable`, given the path of the file that imports it
+            (`None`: the text). Without it such an import is refused.
         limits: bounds on its size and nesting.
 
     Raises:
@@ -88,6 +89,8 @@ def grammar_from_lark(
             raise inner from None
         raise source.blame(inner) from error
     ignored = tuple(dict.fromkeys(loaded.ignored))
+    languages = _languages(loaded.languages, language)
+    loaded.rules.update({rule: NonTerminal(title) for rule, (title, _) in languages.items()})
     if lexing == "scannerless":
         rules = _reachable(loaded, start, source)
     else:
@@ -124,7 +127,10 @@ def grammar_from_lark(
             source=text,
             hint="`declared` is for terminals that the grammar names in `%declare`.",
         )
-    inner = _languages(loaded.languages, rules, language, source)
+    inner = Joined()
+    for rule, (title, grammar) in languages.items():
+        if rule in rules:
+            inner.embed(grammar, name=title)
     return Rules(
         rules=rules,
         terminals=terminals | inner.terminals,
@@ -140,30 +146,28 @@ def grammar_from_lark(
 
 
 def _languages(
-    names: Mapping[str, str], rules: Container[str], language: Callable[[str], Rules] | None, source: Source
-) -> Joined:
-    """The terminals that are other languages, those of rules that are used, and what is said of them."""
-    joined = Joined()
-    for rule, name in names.items():
+    imported: Mapping[str, Imported], language: Callable[[str, str | None], Rules] | None
+) -> dict[str, tuple[str, Rules]]:
+    """The rules that are languages, with the names of their terminals, which no name that Lark takes is: with a dot."""
+    found: dict[str, tuple[str, Rules]] = {}
+    titles: dict[str, Rules] = {}
+    for rule, each in imported.items():
         try:
             if language is None:
                 raise GrammarError(
                     "no languages can be imported here",
                     hint="Import them in a text for `Grammar.from_lark`, or join the grammars (`grammar + other`).",
                 )
-            grammar = language(name)
-            if rule in rules:
-                joined.embed(grammar, name=_title(name))
+            grammar = language(each.name, each.path)
         except GrammarError as error:
             if type(error) is not GrammarError or error.source is not None:
                 raise
-            raise GrammarError(error.problem, source=source.text, span=source.find(name), hint=error.hint) from None
-    return joined
-
-
-def _title(language: str) -> str:
-    """Of the terminal that is a language. No name that Lark takes has a dot."""
-    return f"{LANGUAGES}.{language}"
+            raise each.error(error.problem, error.hint) from None
+        title = f"{LANGUAGES}.{each.name}"
+        while titles.setdefault(title, grammar) is not grammar:
+            title += "'"
+        found[rule] = title, grammar
+    return found
 
 
 def _shape(name: str, options: Any) -> Shape:
@@ -199,9 +203,6 @@ def _reachable(loaded: Loaded, start: str, source: Source, lost: frozenset[str] 
     while todo:
         name = todo.pop()
         if name in found:
-            continue
-        if name in loaded.languages:
-            found[name] = Ref(_title(loaded.languages[name]))
             continue
         if trees[name] is None:
             raise GrammarError(

@@ -2,25 +2,78 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from lark import Token, Tree
 
-from ..errors import GrammarError, GrammarSyntaxError, LimitError
-from .lark_source import Source
+from ..errors import DerivableError, GrammarError, GrammarSyntaxError, LimitError
+from ..limits import Limits
+from .lark_source import Source, in_file
 
-__all__ = ["LANGUAGES", "Loaded", "load"]
+__all__ = ["LANGUAGES", "Imported", "Loaded", "load"]
 
 _lark: Any = importlib.import_module("lark.load_grammar")
 
 LANGUAGES = "derivable"
 """What languages are imported from."""
 _UNBOUNDED: int = _lark.PatternRE(".*").max_width
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that is imported, and where it was imported from (`None`: the text itself)."""
+
+    path: str
+    text: str
+    limits: Limits
+    importer: _File | None
+
+    def is_within(self, path: str) -> bool:
+        """It is that file, or it is imported by it."""
+        return self.path == path or (self.importer is not None and self.importer.is_within(path))
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Lark's errors, with the file and the place in it."""
+        try:
+            yield
+        except (DerivableError, RecursionError):
+            raise
+        except Exception as error:
+            try:
+                found = Source(self.text, self.limits).blame(error)
+            except DerivableError as refused:
+                found = refused
+            raise in_file(found, self.path) from error
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A language that is imported: its name, and the file that imports it (`None`: the text itself)."""
+
+    name: str
+    file: _File | None
+    source: Source  # the text
+
+    @property
+    def path(self) -> str | None:
+        """Of the file."""
+        return None if self.file is None else self.file.path
+
+    def error(self, problem: str, hint: str | None, name: str = "") -> GrammarError:
+        """What is wrong with it, where it or another name stands."""
+        if self.file is None:
+            return GrammarError(problem, source=self.source.text, span=self.source.find(name or self.name), hint=hint)
+        source = Source(self.file.text, self.file.limits)
+        error = GrammarError(problem, source=source.text, span=source.find(name or self.name), hint=hint)
+        return in_file(error, self.file.path)
 
 
 @dataclass(frozen=True)
@@ -33,7 +86,7 @@ class Loaded:
         ignored: names of terminals.
         names: what stands for the names that Lark makes up (`__ANON_0`, `__IGNORE_0`): the text of the terminal.
         options: of each rule, how it shapes trees (`lark.grammar.RuleOptions`).
-        languages: rules that are languages (`%import derivable.python -> code`), and the names of these.
+        languages: rules that are languages (`%import derivable.python -> code`), and which.
     """
 
     rules: dict[str, Any]
@@ -41,7 +94,7 @@ class Loaded:
     ignored: list[str]
     names: dict[str, str]
     options: dict[str, Any]
-    languages: dict[str, str]
+    languages: dict[str, Imported]
 
 
 class _Literals(_lark.PrepareLiterals):  # type: ignore[misc]
@@ -120,11 +173,18 @@ class _Patterns(_lark.TerminalTreeToPattern):  # type: ignore[misc]
 class _Builder(_lark.GrammarBuilder):  # type: ignore[misc]
     """Lark's builder, which would resolve relative imports against the running program's directory.
 
-    What is imported from `derivable` is no file, unless there is one: it declares a rule for a language.
+    What is imported from `derivable` is no file, unless there is one: it is a rule without a body for a language. Files
+    that are imported are read by builders of this class, too, so they may import languages.
     """
 
     source: Source
-    languages: dict[str, str]
+    file: _File | None
+    languages: dict[str, Imported]
+
+    def begin(self, source: Source, file: _File | None, used_files: dict[str, str]) -> _Builder:
+        """For the text, or a file that it imports."""
+        self.source, self.file, self.languages, self.used_files = source, file, {}, used_files
+        return self
 
     def _unpack_import(self, stmt: Any, grammar_name: str) -> Any:
         path = stmt.children[0]
@@ -140,19 +200,71 @@ class _Builder(_lark.GrammarBuilder):  # type: ignore[misc]
 
     def do_import(self, dotted_path: Any, base_path: Any, aliases: Mapping[str, str], base_mangle: Any = None) -> None:
         files = [os.path.join(folder, f"{LANGUAGES}.lark") for folder in self.import_paths]
-        if dotted_path != (LANGUAGES,) or base_path is not None or any(map(os.path.exists, files)):
-            super().do_import(dotted_path, base_path, aliases, base_mangle)
+        if dotted_path == (LANGUAGES,) and base_path is None and not any(map(os.path.exists, files)):
+            self._import_languages(aliases, base_mangle)
             return
+        name = os.path.join(*dotted_path) + ".lark"
+        path, text = self._read(name, base_path)
+        if self.file is not None and self.file.is_within(str(path)):
+            raise in_file(
+                GrammarError(f"the file {str(path)!r} imports itself", hint="Import one way only."), self.file.path
+            )
+        file = _File(str(path), text, self.source.limits, self.file)
+        inner = _Builder(False, self.import_paths).begin(self.source, file, self.used_files)
+        mangle = _lark._get_mangle("__".join(dotted_path), aliases, base_mangle)
+        with file.blamed():
+            inner.load_grammar(text, path, mangle)
+            inner._remove_unused(map(mangle, aliases))
+        for symbol in inner._definitions:
+            if symbol in self._definitions:
+                raise _lark.GrammarError(f"'{symbol}' cannot be imported from '{name}': it is defined already")
+        self._definitions.update(inner._definitions)
+        self.languages.update((rule, each) for rule, each in inner.languages.items() if rule in inner._definitions)
+
+    def _read(self, name: str, base_path: Any) -> tuple[Any, str]:
+        """The first file of a name, and its text; in the order of Lark."""
+        for folder in [*self.import_paths, *([] if base_path is None else [base_path]), _lark.stdlib_loader]:
+            try:
+                if callable(folder):
+                    path, text = folder(base_path, name)
+                else:
+                    path = os.path.join(folder, name)
+                    with open(path, encoding="utf8") as file:
+                        text = file.read()
+            except OSError:
+                continue
+            if self.used_files.setdefault(str(path), text) != text:
+                raise GrammarError(f"the file {str(path)!r} was changed while it was imported", hint="Read it again.")
+            return path, text
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+
+    def _import_languages(self, aliases: Mapping[str, str], mangle: Callable[[str], str] | None) -> None:
         for name, alias in aliases.items():
+            language = Imported(str(name), self.file, self.source)
             if alias.lstrip("_")[:1].isupper():
-                raise GrammarError(
+                raise language.error(
                     f"a language is a rule, and {str(alias)!r} names a terminal",
-                    source=self.source.text,
-                    span=self.source.find(str(alias)),
-                    hint=f"Write `%import {LANGUAGES}.{name} -> {alias.lower()}`.",
+                    f"Write `%import {LANGUAGES}.{name} -> {alias.lower()}`.",
+                    str(alias),
                 )
-            self.languages[str(alias)] = str(name)
-            self._define(str(alias), False, None)
+            rule = str(mangle(alias) if mangle else alias)
+            self._define(rule, False, _lark.ST("expansions", []))
+            self.languages[rule] = language
+
+    def _define(
+        self, name: Any, is_term: Any, exp: Any, params: Any = (), options: Any = None, *, override: bool = False
+    ) -> None:
+        super()._define(name, is_term, exp, params, options, override=override)
+        if override:
+            self.languages.pop(str(name), None)
+
+    def _extend(self, name: Any, *rest: Any) -> None:
+        if str(name) in self.languages:
+            raise Imported(str(name), self.file, self.source).error(
+                f"the rule {str(name)!r} is a language, which cannot be extended",
+                f"Write a rule of its own, such as `code: {name} | ...`.",
+            )
+        super()._extend(name, *rest)
 
 
 def _replace(tree: Any, changes: Mapping[str, Callable[[Any], Any]]) -> None:
@@ -175,8 +287,7 @@ def load(source: Source, import_paths: Sequence[str]) -> Loaded:
         DerivableError: a mistake that is found here.
         Exception: whatever Lark raises; `Source.blame` explains it.
     """
-    builder = _Builder(False, list(import_paths))
-    builder.source, builder.languages = source, {}
+    builder = _Builder(False, list(import_paths)).begin(source, None, {})
     builder.load_grammar(source.text, os.path.join(import_paths[0], "<string>") if import_paths else "<string>")
     grammar = builder.build()
     literals = _Literals()

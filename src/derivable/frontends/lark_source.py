@@ -6,7 +6,7 @@ import importlib
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from lark import Token
 
@@ -15,7 +15,9 @@ from ..limits import Limits
 from .build import checked_source
 from .regex import parse_regex
 
-__all__ = ["Source"]
+__all__ = ["Source", "in_file"]
+
+Error = TypeVar("Error", bound=DerivableError)
 
 _lark: Any = importlib.import_module("lark.load_grammar")
 
@@ -62,6 +64,14 @@ def _count(number: str) -> int:
     digits = number.lstrip("+-").lstrip("0")
     value = int(digits or 0) if len(digits) < 20 else 10**19
     return -value if number.startswith("-") else value
+
+
+def in_file(error: Error, path: str) -> Error:
+    """The same error, which says that it is about this file."""
+    error.args = (f"in {path}: {error.args[0]}", *error.args[1:])
+    if isinstance(error, GrammarError):
+        error.problem = f"in {path}: {error.problem}"
+    return error
 
 
 class Source:

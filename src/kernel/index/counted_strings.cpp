@@ -14,28 +14,27 @@ CountedStrings::CountedStrings(const Vocabulary& vocabulary, Residuals& residual
       residuals_(residuals),
       bytes_(bytes),
       inside_(vocabulary.words(), 0) {
-    using J = JsonStrings;
     const Trie& t = vocabulary_.trie;
     auto at = [](auto& lists, size_t n) -> std::vector<uint32_t>& {
         if (lists.size() <= n) lists.resize(n + 1);
         return lists[n];
     };
-    std::vector<std::pair<uint8_t, uint32_t>> path(1, {J::kBoundary, 0});
+    std::vector<std::pair<uint8_t, uint32_t>> path(1, {StringDecoder::kBoundary, 0});
     for (uint32_t i = 0; i < t.size();) {
         work(1);
         size_t d = t.depth[i];
         auto [from, count] = path[d];
-        uint8_t to = J::decode(escapes, from, t.byte[i]);
-        if (to == J::kStuck) {
+        uint8_t to = StringDecoder::decode(escapes, from, t.byte[i]);
+        if (to == StringDecoder::kStuck) {
             i = t.end[i];
             continue;
         }
-        count += J::completes(escapes, from, to);
+        count += StringDecoder::completes(escapes, from, to);
         if (path.size() < d + 2) path.resize(d + 2);
         path[d + 1] = {to, count};
         for (uint32_t k = t.token_begin[i]; k < t.token_begin[i + 1]; k++)
-            at(to == J::kEnd ? closing_ : needing_, count + J::owed(escapes, to)).push_back(t.tokens[k]);
-        if (to == J::kEnd)
+            at(to == StringDecoder::kEnd ? closing_ : needing_, count + StringDecoder::owed(escapes, to)).push_back(t.tokens[k]);
+        if (to == StringDecoder::kEnd)
             for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) at(exit_nodes_, count).push_back(n);
         i++;
     }

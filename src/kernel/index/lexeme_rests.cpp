@@ -12,7 +12,7 @@ namespace derivable {
 
 const std::vector<LexemeRest>& LexemeRests::of(ResidualId residual, LexState single) {
     // A string that may end here and only has room for so many characters more completes as any string does.
-    const auto counted = lexer_.automata.ask(&Recognizer::counted, single);
+    const auto counted = lexer_.automata.ask(&JsonStrings::counted, single);
     if (counted && counted->first == 0) single = lexer_.alike.between_characters_of_any_string(single);
     auto& known = known_[pack(residual, single)];
     if (known) return *known;
@@ -24,11 +24,11 @@ const std::vector<LexemeRest>& LexemeRests::of(ResidualId residual, LexState sin
 
 std::vector<LexemeRest> LexemeRests::make(ResidualId residual, LexState single) {
     const LexState alike = lexer_.alike.canonical(single);
-    const auto counted = lexer_.automata.ask(&Recognizer::counted, single), others = lexer_.automata.ask(&Recognizer::counted, alike);
+    const auto counted = lexer_.automata.ask(&JsonStrings::counted, single), others = lexer_.automata.ask(&JsonStrings::counted, alike);
     if (alike != single && counted && others) return with_need(of(residual, alike), counted->first, others->first);
     const LexState unbounded = lexer_.alike.without_bound(single);
     const LexState whole = unbounded == kNoState ? kNoState : lexer_.alike.equal(unbounded);
-    const std::optional<CountedValues::Place> place = lexer_.automata.ask(&Recognizer::place, single);
+    const std::optional<CountedValues::Place> place = lexer_.automata.ask(&JsonStrings::place, single);
     const bool is_bounded = residual == Residuals::kWholeVocabulary && whole != kNoState && whole != single && place;
     return is_bounded ? within(of(residual, whole), single, place->room) : walk(residual, single);
 }

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "index/lexeme_texts.hpp"
 #include "index/residuals.hpp"
+#include "lexing/lexeme_texts.hpp"
 #include "lexing/lexer.hpp"
 #include "tokens/token_set.hpp"
 

@@ -32,7 +32,7 @@ void Neighbours::forget() {
 
 bool Neighbours::is_ordinary(LexState state) {
     ByteSet listed;
-    return is_single(state) && lexer_.alike.without_bound(state) == kNoState && !lexer_.automata.ask(&Recognizer::on_list, state, listed);
+    return is_single(state) && lexer_.alike.without_bound(state) == kNoState && !lexer_.automata.ask(&JsonStrings::on_list, state, listed);
 }
 
 Neighbour Neighbours::unbounded(ResidualId, LexState state) {
@@ -48,7 +48,7 @@ Neighbour Neighbours::unbounded(ResidualId, LexState state) {
 Neighbour Neighbours::on_list(ResidualId residual, LexState state) {
     Neighbour beside;
     if (!is_single(state) || lexer_.alike.without_bound(state) != kNoState ||
-        !lexer_.automata.ask(&Recognizer::on_list, state, beside.listed))
+        !lexer_.automata.ask(&JsonStrings::on_list, state, beside.listed))
         return {};
     beside.state = lexer_.alike.off_list(state);
     beside.on_list = beside.state == kNoState || residuals_[residual].once;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "index/residuals.hpp"
-#include "index/split_walk.hpp"
+#include "index/split.hpp"
 #include "lexing/lexer.hpp"
 #include "support/accelerators.hpp"
 #include "support/hashing.hpp"

@@ -109,8 +109,8 @@ std::unique_ptr<Split> Spanner::walk_beside(ResidualId residual, LexState state,
 
 std::unique_ptr<Split> Spanner::by_count(ResidualId residual, LexState state) {
     if (!accelerators_.has(Accelerator::kCountedStrings) || is_plain(residual, state)) return nullptr;
-    const auto [need, room] = *lexer.automata.ask(&Recognizer::counted, state);
-    return counted_strings(lexer.automata.recognizer_of(state).escapes()).split(need, room);
+    const auto [need, room] = *lexer.automata.ask(&JsonStrings::counted, state);
+    return counted_strings(lexer.automata.recognizer_of(state).strings()->escapes()).split(need, room);
 }
 
 std::unique_ptr<Split> Spanner::along_stretches(ResidualId residual, LexState state) {
@@ -118,18 +118,18 @@ std::unique_ptr<Split> Spanner::along_stretches(ResidualId residual, LexState st
     constexpr uint64_t kFew = 24;
     ByteSet listed;
     if (!accelerators_.has(Accelerator::kStretches) || residual != Residuals::kWholeVocabulary || !is_single(state)) return nullptr;
-    if (lexer.automata.ask(&Recognizer::on_list, state, listed)) return nullptr;
+    if (lexer.automata.ask(&JsonStrings::on_list, state, listed)) return nullptr;
     // Beside a state that only the longest tokens tell from it less is walked.
     if (accelerators_.has(Accelerator::kAlike) && neighbours_->distant(residual, state) != kNoState) return nullptr;
     if (lexer.alike.without_bound(state) != kNoState) {
-        const auto place = lexer.automata.ask(&Recognizer::place, state);
+        const auto place = lexer.automata.ask(&JsonStrings::place, state);
         if (!place || place->room > kFew) return nullptr;
     }
     return walk(residual, state, [&](SplitWalk& walk) { return walk.run_along(stretches()); });
 }
 
 bool Spanner::is_plain(ResidualId residual, LexState state) const {
-    return residual != Residuals::kWholeVocabulary || !is_single(state) || !lexer.automata.ask(&Recognizer::counted, state);
+    return residual != Residuals::kWholeVocabulary || !is_single(state) || !lexer.automata.ask(&JsonStrings::counted, state);
 }
 
 CountedStrings& Spanner::counted_strings(Escapes escapes) {
@@ -229,7 +229,7 @@ const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
             work(residuals_[residual].branches.size());
             return neighbours_->alive_nodes(residual, s) < kWorthwhile;
         };
-        const bool alone = find(residual, s) || lexer.automata.ask(&Recognizer::on_list, s, bytes) || !is_plain(residual, s) || is_short();
+        const bool alone = find(residual, s) || lexer.automata.ask(&JsonStrings::on_list, s, bytes) || !is_plain(residual, s) || is_short();
         (alone ? rest : dear).push_back(single);
     }
     if (dear.size() < kMany) return *(joint_of_[key] = &kNone);

@@ -29,11 +29,11 @@
 #include <vector>
 
 #include "automata/counting_automaton.hpp"
-#include "index/lexeme_begins.hpp"
 #include "index/lexeme_rests.hpp"
 #include "index/prospects.hpp"
 #include "index/residuals.hpp"
 #include "index/split.hpp"
+#include "lexing/lexeme_begins.hpp"
 #include "lexing/lexer.hpp"
 #include "support/accelerators.hpp"
 #include "support/discard.hpp"

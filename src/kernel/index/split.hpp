@@ -8,6 +8,7 @@
 #include "index/residuals.hpp"
 #include "lexing/indentation.hpp"
 #include "lexing/lexer.hpp"
+#include "support/byte_set.hpp"
 #include "tokens/token_set.hpp"
 
 namespace derivable {
@@ -51,6 +52,18 @@ struct Split {
     std::vector<Exit> exits;    // those before the first byte come first
     uint32_t exits_before = 0;  // so many
     bool exits_once = false;    // no token goes through two of the others
+};
+
+// The state that a walk goes beside: what becomes of most tokens is as there.
+struct Neighbour {
+    LexState state = kNoState;  // none: all tokens are walked
+    const Split* split = nullptr;
+    bool on_list = false;  // it differs only within a list of strings (or, if there is none, the list is all): `listed` are the next bytes
+    bool distant = false;  // only the longest tokens can tell the two apart
+    bool unbounded = false;  // it is the same one without the bound on the characters that are counted
+    ByteSet listed;
+    ByteSet apart;  // of one of the same residual, that is changed: all bytes that may lead to other states
+    explicit operator bool() const { return state != kNoState || on_list; }
 };
 
 inline void Split::Inside::or_into(uint32_t* mask) const {

@@ -67,14 +67,14 @@ class SplitComparison {
     // number, and only tokens that may meet the bound are looked at.
     void compare_counted(const Trie& t, uint32_t root, LexState first, LexState unbounded) {
         const std::shared_ptr<const CountedValues> values =
-            beside_.look([&] { return parts_.lexer.automata.recognizer_of(first).counted_values(); });
+            beside_.look([&] { return parts_.lexer.automata.recognizer_of(first).strings()->counted_values(); });
         struct At {
             std::optional<CountedValues::Place> place;  // in text as it stands
             LexState state;                             // before that, or in an escape
             Local other;
         };
         auto at = [&](LexState s, Local o) {
-            return At{s == kNoState ? std::nullopt : parts_.lexer.automata.ask(&Recognizer::place, s), s, o};
+            return At{s == kNoState ? std::nullopt : parts_.lexer.automata.ask(&JsonStrings::place, s), s, o};
         };
         auto escaped = [&](const At& from, uint8_t byte, Local o) {
             const LexState s = from.place ? parts_.lexer.alike.between_characters(first, *from.place) : from.state;

@@ -15,18 +15,6 @@
 
 namespace derivable {
 
-// The state that a walk goes beside: what becomes of most tokens is as there.
-struct Neighbour {
-    LexState state = kNoState;  // none: all tokens are walked
-    const Split* split = nullptr;
-    bool on_list = false;  // it differs only within a list of strings (or, if there is none, the list is all): `listed` are the next bytes
-    bool distant = false;  // only the longest tokens can tell the two apart
-    bool unbounded = false;  // it is the same one without the bound on the characters that are counted
-    ByteSet listed;
-    ByteSet apart;  // of one of the same residual, that is changed: all bytes that may lead to other states
-    explicit operator bool() const { return state != kNoState || on_list; }
-};
-
 // One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.
 class SplitWalk {
   public:
@@ -305,7 +293,7 @@ class SplitWalk {
             if (x.state == x.other) continue;
             ByteSet listed;
             const bool on_list =
-                x.state != kNoState && beside_.look([&] { return lexer_.automata.ask(&Recognizer::on_list, x.state, listed); });
+                x.state != kNoState && beside_.look([&] { return lexer_.automata.ask(&JsonStrings::on_list, x.state, listed); });
             visit(x.node, x.state, x.other, on_list);
             if (!on_list) continue;
             const auto first = long(todo.size());

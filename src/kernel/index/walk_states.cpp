@@ -40,7 +40,7 @@ WalkStates::Local WalkStates::local(LexState s) {
 }
 
 const ByteClasses* WalkStates::classes_of(LexState s) {
-    const std::array<uint8_t, 256>* classes = single_ ? lexer_.automata.ask(&Recognizer::classes, s) : nullptr;
+    const std::array<uint8_t, 256>* classes = single_ ? lexer_.automata.recognizer_of(s).classes(lexer_.automata.state_of(s)) : nullptr;
     if (!classes) return &ByteClasses::alone();
     auto known = classes_.find(classes);
     if (known == classes_.end()) {

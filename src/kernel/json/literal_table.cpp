@@ -4,6 +4,7 @@
 
 #include "json/all_values.hpp"
 #include "json/codec.hpp"
+#include "json/string_literals.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
 #include "support/task.hpp"
@@ -61,7 +62,9 @@ JsonStrings::JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max, Escape
     empty_ = count(counted_values_->start()) == kDead;
 }
 
-bool JsonStrings::is_raw(uint8_t d) { return d == kBoundary || (d >= kMore1 && d <= kAfterF4); }
+bool JsonStrings::is_raw(uint8_t d) {
+    return d == StringDecoder::kBoundary || (d >= StringDecoder::kMore1 && d <= StringDecoder::kAfterF4);
+}
 
 const std::array<uint8_t, 256>& JsonStrings::kinds_to_decoder() {
     static const std::array<uint8_t, 256> kinds = [] {
@@ -69,8 +72,8 @@ const std::array<uint8_t, 256>& JsonStrings::kinds_to_decoder() {
         std::array<uint8_t, 256> out{};
         for (uint32_t b = 0; b < 256; b++) {
             std::vector<uint32_t> key;
-            for (uint8_t d = 0; d < num_decoder_states(); d++)
-                if (is_raw(d)) key.push_back(decode(Escapes::kAny, d, uint8_t(b)));
+            for (uint8_t d = 0; d < StringDecoder::kNumDecoders; d++)
+                if (is_raw(d)) key.push_back(StringDecoder::decode(Escapes::kAny, d, uint8_t(b)));
             out[b] = uint8_t(ids.intern(key));
         }
         return out;
@@ -131,10 +134,10 @@ std::string JsonStrings::counted_key(uint32_t id, uint64_t longest) const {
 }
 
 int32_t JsonStrings::value(int32_t state, uint8_t decoder, Escape escape) {
-    if (state < 0 || decoder == kStuck) return kDead;
-    if (decoder == kEnd) return accepts_value(state) ? at({State::kEnd}) : kDead;
-    if (decoder == kBoundary && is_anything(automaton_state(state)))
-        return free(kBoundary, state & kCounted ? max_ - counted_at(state).room : 0);
+    if (state < 0 || decoder == StringDecoder::kStuck) return kDead;
+    if (decoder == StringDecoder::kEnd) return accepts_value(state) ? at({State::kEnd}) : kDead;
+    if (decoder == StringDecoder::kBoundary && is_anything(automaton_state(state)))
+        return free(StringDecoder::kBoundary, state & kCounted ? max_ - counted_at(state).room : 0);
     if (!is_alive(state, decoder, escape)) return kDead;
     State s{State::kValue};
     s.decoder = decoder;
@@ -146,38 +149,49 @@ int32_t JsonStrings::value(int32_t state, uint8_t decoder, Escape escape) {
 int32_t JsonStrings::step_value(const State& s, uint8_t byte) {
     int32_t q = int32_t(s.node);
     Escape escape{uint32_t(s.count), uint32_t(s.count >> 32)};
-    uint8_t to = decode(escapes_, s.decoder, byte);
+    uint8_t to = StringDecoder::decode(escapes_, s.decoder, byte);
     auto spelled = [&](uint32_t c) { return value(after(q, c), to, {}); };
     switch (s.decoder) {
-        case Decoder::kBoundary:
-        case kMore1:
-        case kMore2:
-        case kMore3:
-        case kAfterE0:
-        case kAfterED:
-        case kAfterF0:
-        case kAfterF4: return to == kEnd || to == kEscape || to == kStuck ? value(q, to, {}) : value(step_values(q, byte), to, {});
-        case kHigh:
-        case kHighEscape:
-        case kHighHex:
-        case kHighHexD:
-            if (to == kStuck || to == kHighEscape || to == kHighHex || to == kHighHexD) return value(q, to, escape);
-            if (to == kLow2) return value(q, to, {0xD0 | hex_value(byte), escape.high});
+        case StringDecoder::kBoundary:
+        case StringDecoder::kMore1:
+        case StringDecoder::kMore2:
+        case StringDecoder::kMore3:
+        case StringDecoder::kAfterE0:
+        case StringDecoder::kAfterED:
+        case StringDecoder::kAfterF0:
+        case StringDecoder::kAfterF4:
+            return to == StringDecoder::kEnd || to == StringDecoder::kEscape || to == StringDecoder::kStuck
+                       ? value(q, to, {})
+                       : value(step_values(q, byte), to, {});
+        case StringDecoder::kHigh:
+        case StringDecoder::kHighEscape:
+        case StringDecoder::kHighHex:
+        case StringDecoder::kHighHexD:
+            if (to == StringDecoder::kStuck || to == StringDecoder::kHighEscape || to == StringDecoder::kHighHex ||
+                to == StringDecoder::kHighHexD)
+                return value(q, to, escape);
+            if (to == StringDecoder::kLow2) return value(q, to, {0xD0 | hex_value(byte), escape.high});
             // No low surrogate follows, so the high one was alone.
             q = after(q, escape.high);
             if (q < 0) return kDead;
-            if (s.decoder == kHighHexD) return value(q, to, {0xD0 | hex_value(byte), 0});
-            if (s.decoder == kHighHex) return value(q, to, {hex_value(byte), 0});
-            return step_value({State::kValue, s.decoder == kHigh ? kBoundary : uint8_t(kEscape), 0, {}, uint32_t(q), 0}, byte);
-        case kEscape:
-            if (to != kBoundary) return value(q, to, {});
+            if (s.decoder == StringDecoder::kHighHexD) return value(q, to, {0xD0 | hex_value(byte), 0});
+            if (s.decoder == StringDecoder::kHighHex) return value(q, to, {hex_value(byte), 0});
+            return step_value({State::kValue,
+                               uint8_t(s.decoder == StringDecoder::kHigh ? StringDecoder::kBoundary : StringDecoder::kEscape),
+                               0,
+                               {},
+                               uint32_t(q),
+                               0},
+                              byte);
+        case StringDecoder::kEscape:
+            if (to != StringDecoder::kBoundary) return value(q, to, {});
             return spelled(byte == 'b' ? 8 : byte == 'f' ? 12 : byte == 'n' ? 10 : byte == 'r' ? 13 : byte == 't' ? 9 : byte);
         default:  // digits
-            if (to == kStuck) return kDead;
+            if (to == StringDecoder::kStuck) return kDead;
             escape.digits = escape.digits << 4 | hex_value(byte);
-            if (s.decoder == kLow3) return spelled(0x10000 + ((escape.high - 0xD800) << 10) + (escape.digits - 0xDC00));
-            if (to == kHigh) return value(q, to, {0, escape.digits});
-            return to == kBoundary ? spelled(escape.digits) : value(q, to, escape);
+            if (s.decoder == StringDecoder::kLow3) return spelled(0x10000 + ((escape.high - 0xD800) << 10) + (escape.digits - 0xDC00));
+            if (to == StringDecoder::kHigh) return value(q, to, {0, escape.digits});
+            return to == StringDecoder::kBoundary ? spelled(escape.digits) : value(q, to, escape);
     }
 }
 
@@ -199,36 +213,36 @@ bool JsonStrings::is_alive(int32_t q, uint8_t decoder, const Escape& e) {
         return next >= 0 && any_unit(next, low, high);
     };
     switch (decoder) {
-        case kAfterED: {  // raw text has no surrogates
+        case StringDecoder::kAfterED: {  // raw text has no surrogates
             for (uint32_t b = 0x80; b <= 0x9F; b++)
                 if (step_values(q, uint8_t(b)) >= 0) return true;
             return false;
         }
-        case kEscape:
+        case StringDecoder::kEscape:
             for (const uint32_t c : kShortMeanings)
                 if (step_values(q, uint8_t(c)) >= 0) return true;
             [[fallthrough]];
-        case kHex:
+        case StringDecoder::kHex:
             // PERF: finding out which characters may follow was a seventh of the masks of a pattern that counts words.
             for (uint32_t b = 0; !is_plain && b < 0x80; b++)
                 if (step_values(q, uint8_t(b)) >= 0) return true;
             return any_unit(q, 0, 0xFFFF);
-        case kHexD: return any_unit(q, 0xD000, 0xDFFF);
-        case kHex0:
-        case kHex1: return any_unit(q, e.digits << 12, e.digits << 12 | 0xFFF);
-        case kHex00:
-        case kHex2:
-        case kHigh2: return any_unit(q, e.digits << 8, e.digits << 8 | 0xFF);
-        case kHex000:
-        case kHex007:
-        case kHex3:
-        case kHigh3: return any_unit(q, e.digits << 4, e.digits << 4 | 0xF);
-        case kHigh: return any_unit(q, e.high, e.high);
-        case kHighEscape:
-        case kHighHex: return any_pair(q, e.high, 0xDC00, 0xDFFF) || (!is_plain && after_lone(0, 0xFFFF));
-        case kHighHexD: return any_pair(q, e.high, 0xDC00, 0xDFFF) || (!is_plain && after_lone(0xD000, 0xDFFF));
-        case kLow2: return any_pair(q, e.high, e.digits << 8, e.digits << 8 | 0xFF);
-        case kLow3: return any_pair(q, e.high, e.digits << 4, e.digits << 4 | 0xF);
+        case StringDecoder::kHexD: return any_unit(q, 0xD000, 0xDFFF);
+        case StringDecoder::kHex0:
+        case StringDecoder::kHex1: return any_unit(q, e.digits << 12, e.digits << 12 | 0xFFF);
+        case StringDecoder::kHex00:
+        case StringDecoder::kHex2:
+        case StringDecoder::kHigh2: return any_unit(q, e.digits << 8, e.digits << 8 | 0xFF);
+        case StringDecoder::kHex000:
+        case StringDecoder::kHex007:
+        case StringDecoder::kHex3:
+        case StringDecoder::kHigh3: return any_unit(q, e.digits << 4, e.digits << 4 | 0xF);
+        case StringDecoder::kHigh: return any_unit(q, e.high, e.high);
+        case StringDecoder::kHighEscape:
+        case StringDecoder::kHighHex: return any_pair(q, e.high, 0xDC00, 0xDFFF) || (!is_plain && after_lone(0, 0xFFFF));
+        case StringDecoder::kHighHexD: return any_pair(q, e.high, 0xDC00, 0xDFFF) || (!is_plain && after_lone(0xD000, 0xDFFF));
+        case StringDecoder::kLow2: return any_pair(q, e.high, e.digits << 8, e.digits << 8 | 0xFF);
+        case StringDecoder::kLow3: return any_pair(q, e.high, e.digits << 4, e.digits << 4 | 0xF);
         default: return true;
     }
 }
@@ -275,24 +289,24 @@ int32_t JsonStrings::after_escape(int32_t q, uint8_t decoder, const Escape& e) {
         return to >= 0 || low > high ? to : pair(low, high, 0xDC00, 0xDFFF);
     };
     switch (decoder) {
-        case kEscape:
-        case kHex: return unit(0, 0xFFFF);
-        case kHexD: return unit(0xD000, 0xDFFF);
-        case kHex0:
-        case kHex1: return unit(e.digits << 12, e.digits << 12 | 0xFFF);
-        case kHex00:
-        case kHex2:
-        case kHigh2: return unit(e.digits << 8, e.digits << 8 | 0xFF);
-        case kHex000:
-        case kHex007:
-        case kHex3:
-        case kHigh3: return unit(e.digits << 4, e.digits << 4 | 0xF);
-        case kHigh:
-        case kHighEscape:
-        case kHighHex:
-        case kHighHexD: return pair(e.high, e.high, 0xDC00, 0xDFFF);
-        case kLow2: return pair(e.high, e.high, e.digits << 8, e.digits << 8 | 0xFF);
-        case kLow3: return pair(e.high, e.high, e.digits << 4, e.digits << 4 | 0xF);
+        case StringDecoder::kEscape:
+        case StringDecoder::kHex: return unit(0, 0xFFFF);
+        case StringDecoder::kHexD: return unit(0xD000, 0xDFFF);
+        case StringDecoder::kHex0:
+        case StringDecoder::kHex1: return unit(e.digits << 12, e.digits << 12 | 0xFFF);
+        case StringDecoder::kHex00:
+        case StringDecoder::kHex2:
+        case StringDecoder::kHigh2: return unit(e.digits << 8, e.digits << 8 | 0xFF);
+        case StringDecoder::kHex000:
+        case StringDecoder::kHex007:
+        case StringDecoder::kHex3:
+        case StringDecoder::kHigh3: return unit(e.digits << 4, e.digits << 4 | 0xF);
+        case StringDecoder::kHigh:
+        case StringDecoder::kHighEscape:
+        case StringDecoder::kHighHex:
+        case StringDecoder::kHighHexD: return pair(e.high, e.high, 0xDC00, 0xDFFF);
+        case StringDecoder::kLow2: return pair(e.high, e.high, e.digits << 8, e.digits << 8 | 0xFF);
+        case StringDecoder::kLow3: return pair(e.high, e.high, e.digits << 4, e.digits << 4 | 0xF);
         default: return kDead;
     }
 }
@@ -404,7 +418,7 @@ uint64_t JsonStrings::alike_for(uint32_t a, uint32_t b) {
     const uint64_t bytes = short_values->alike_for(x.node, y.node);
     // No text spells values that are longer. But it may end with a backslash, behind which some character must be possible; and a high surrogate
     // that stands before it may turn out to have been alone.
-    const uint64_t margin = x.decoder == Decoder::kBoundary ? longest_character_ : 2 * longest_character_;
+    const uint64_t margin = x.decoder == StringDecoder::kBoundary ? longest_character_ : 2 * longest_character_;
     return bytes - std::min(bytes, margin);
 }
 

@@ -8,6 +8,7 @@
 
 #include "automata/shortest_rests.hpp"
 #include "json/codec.hpp"
+#include "json/string_literals.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -21,18 +22,18 @@ struct Rest {
 };
 
 std::vector<Rest> rests(Escapes escapes) {
-    std::vector<Rest> known(JsonStrings::num_decoder_states());
+    std::vector<Rest> known(StringDecoder::kNumDecoders);
     std::vector<uint8_t> found;
     for (uint8_t d = 0; d < known.size(); d++)
-        if (JsonStrings::decode(escapes, d, '"') == JsonStrings::kEnd) found.push_back(d);
+        if (StringDecoder::decode(escapes, d, '"') == StringDecoder::kEnd) found.push_back(d);
     std::vector<uint8_t> is_known(known.size(), 0);
     for (uint8_t d : found) is_known[d] = 1;
     for (size_t i = 0; i < found.size(); i++)
         for (uint8_t d = 0; d < known.size(); d++)
             for (uint8_t b : ShortestRests::order()) {
-                if (is_known[d] || JsonStrings::decode(escapes, d, b) != found[i]) continue;
+                if (is_known[d] || StringDecoder::decode(escapes, d, b) != found[i]) continue;
                 const Rest& behind = known[found[i]];
-                known[d] = {char(b) + behind.text, behind.characters + JsonStrings::completes(escapes, d, found[i])};
+                known[d] = {char(b) + behind.text, behind.characters + StringDecoder::completes(escapes, d, found[i])};
                 is_known[d] = 1;
                 found.push_back(d);
             }

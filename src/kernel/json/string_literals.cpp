@@ -1,3 +1,5 @@
+#include "json/string_literals.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -9,80 +11,6 @@
 namespace derivable {
 
 namespace {
-
-static_assert(kBefore == JsonStrings::kBefore && kBoundary == JsonStrings::kBoundary && kEnd == JsonStrings::kEnd);
-
-bool is_hex(uint8_t b) { return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f') || (b >= 'A' && b <= 'F'); }
-
-bool is_one_of(uint8_t b, const char* set) {
-    for (; *set; set++)
-        if (uint8_t(*set) == b) return true;
-    return false;
-}
-
-Decoder plain(uint8_t b, Decoder escape) {
-    if (b == '"') return kEnd;
-    if (b == '\\') return escape;
-    if (b < 0x20) return kStuck;
-    if (b < 0x80) return kBoundary;
-    if (b >= 0xC2 && b <= 0xDF) return kMore1;
-    if (b == 0xE0) return kAfterE0;
-    if (b == 0xED) return kAfterED;
-    if (b >= 0xE1 && b <= 0xEF) return kMore2;
-    if (b == 0xF0) return kAfterF0;
-    if (b >= 0xF1 && b <= 0xF3) return kMore3;
-    if (b == 0xF4) return kAfterF4;
-    return kStuck;
-}
-
-uint8_t decode_byte(Escapes escapes, uint8_t s, uint8_t b) {
-    const bool is_plain = escapes == Escapes::kPlain;
-    if (!is_plain && s >= kHex0 && s <= kHex007) return kStuck;
-    auto between = [&](int lo, int hi, Decoder to) { return b >= lo && b <= hi ? to : kStuck; };
-    auto hex = [&](Decoder to) { return is_hex(b) ? to : kStuck; };
-    switch (s) {
-        case kBefore: return b == '"' ? kBoundary : kStuck;
-        case kBoundary: return plain(b, kEscape);
-        case kHigh: return is_plain ? (b == '\\' ? kHighEscape : kStuck) : plain(b, kHighEscape);
-        case kEscape:
-        case kHighEscape:
-            if (b == 'u') return s == kEscape ? kHex : kHighHex;
-            return is_one_of(b, "\"\\/bfnrt") && !(is_plain && s == kHighEscape) ? kBoundary : kStuck;
-        case kHex:
-        case kHighHex:
-            if (b == 'd' || b == 'D') return s == kHex ? kHexD : kHighHexD;
-            if (is_plain && (b == '0' || s == kHighHex)) return s == kHex ? kHex0 : kStuck;
-            return hex(kHex1);
-        case kHexD:
-            if (is_one_of(b, "89abAB")) return kHigh2;
-            return is_plain && is_one_of(b, "cdefCDEF") ? kStuck : hex(kHex2);
-        case kHighHexD:
-            if (is_one_of(b, "cdefCDEF")) return kLow2;
-            if (is_plain) return kStuck;
-            return is_one_of(b, "89abAB") ? kHigh2 : hex(kHex2);
-        case kHex0: return b == '0' ? kHex00 : hex(kHex2);
-        case kHex00:
-            if (b == '0' || b == '7') return b == '0' ? kHex000 : kHex007;
-            return between('2', '6', kHex3) == kHex3 ? kStuck : hex(kHex3);
-        case kHex000: return is_one_of(b, "89acdACD") ? kStuck : hex(kBoundary);
-        case kHex007: return b == 'f' || b == 'F' ? kBoundary : kStuck;
-        case kHex1: return hex(kHex2);
-        case kHex2: return hex(kHex3);
-        case kHex3: return hex(kBoundary);
-        case kHigh2: return hex(kHigh3);
-        case kHigh3: return hex(kHigh);
-        case kLow2: return hex(kLow3);
-        case kLow3: return hex(kBoundary);
-        case kMore1: return between(0x80, 0xBF, kBoundary);
-        case kMore2: return between(0x80, 0xBF, kMore1);
-        case kMore3: return between(0x80, 0xBF, kMore2);
-        case kAfterE0: return between(0xA0, 0xBF, kMore1);
-        case kAfterED: return between(0x80, 0x9F, kMore1);
-        case kAfterF0: return between(0x90, 0xBF, kMore2);
-        case kAfterF4: return between(0x80, 0x8F, kMore2);
-        default: return kStuck;
-    }
-}
 
 bool has_long_escape(Escapes escapes, uint32_t c) {
     return escapes == Escapes::kAny || (c < 0x20 && !has_short_escape(c)) || c >= 0x7F;  // values hold no lone surrogates
@@ -116,57 +44,6 @@ Match spells(Escapes escapes, bool narrow, uint32_t c, std::string_view partial)
 }
 
 }  // namespace
-
-uint8_t JsonStrings::num_decoder_states() { return kNumDecoders; }
-
-uint8_t JsonStrings::decode(Escapes escapes, uint8_t state, uint8_t byte) {
-    static const std::vector<uint8_t> table = [] {
-        std::vector<uint8_t> t;
-        for (Escapes each : {Escapes::kAny, Escapes::kPlain})
-            for (size_t i = 0; i < size_t(kNumDecoders) * 256; i++) t.push_back(decode_byte(each, uint8_t(i / 256), uint8_t(i % 256)));
-        return t;
-    }();
-    return table[(size_t(escapes) * kNumDecoders + state) * 256 + byte];
-}
-
-bool JsonStrings::completes(Escapes escapes, uint8_t from, uint8_t to) {
-    if (escapes == Escapes::kPlain) return to == Decoder::kBoundary && from != Decoder::kBefore;
-    return (to == Decoder::kBoundary || to == kHigh) && from != Decoder::kBefore && from != kLow3;
-}
-
-uint32_t JsonStrings::owed(Escapes escapes, uint8_t d) {
-    switch (d) {
-        case Decoder::kBefore:
-        case Decoder::kBoundary:
-        case Decoder::kEnd: return 0;
-        case kHigh:
-        case kHighEscape:
-        case kHighHex:
-        case kHighHexD:
-        case kLow2:
-        case kLow3: return escapes == Escapes::kPlain;  // a high surrogate is no character yet
-        default: return 1;
-    }
-}
-
-const std::string& JsonStrings::example(Escapes escapes, uint8_t decoder) {
-    const auto find = [](Escapes of) {
-        std::vector<std::string> t(kNumDecoders);
-        std::vector<uint8_t> work{Decoder::kBefore}, seen(kNumDecoders, 0);
-        seen[Decoder::kBefore] = 1;
-        for (size_t i = 0; i < work.size(); i++)
-            for (int b = 0; b < 256; b++) {
-                uint8_t next = decode(of, work[i], uint8_t(b));
-                if (next == kStuck || seen[next]) continue;
-                seen[next] = 1;
-                t[next] = t[work[i]] + char(b);
-                work.push_back(next);
-            }
-        return t;
-    };
-    static const std::array<std::vector<std::string>, 2> texts = {find(Escapes::kAny), find(Escapes::kPlain)};
-    return texts[size_t(escapes)][decoder];
-}
 
 JsonStrings::JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max, Escapes escapes)
     : list_(std::move(values)),
@@ -227,7 +104,7 @@ int32_t JsonStrings::listed(uint32_t node) {
     if (!alive(node)) return n.state = kDead;
     if (verbatim_ && node && !goes_on(n)) return n.state = at({State::kEnd});
     // Off the list for good where nothing on it goes on from here.
-    if (negated_ && !goes_on(n) && !is_value(n)) return n.state = free(kBoundary, n.characters);
+    if (negated_ && !goes_on(n) && !is_value(n)) return n.state = free(StringDecoder::kBoundary, n.characters);
     n.state = int32_t(states_.size());
     states_.push_back({State::kListed});
     states_.back().node = node;
@@ -235,8 +112,8 @@ int32_t JsonStrings::listed(uint32_t node) {
 }
 
 int32_t JsonStrings::free(uint8_t decoder, uint64_t count) {
-    if (decoder == kStuck || count + owed(escapes_, decoder) > max_) return kDead;
-    if (decoder == kEnd) return count < min_ ? kDead : at({State::kEnd});
+    if (decoder == StringDecoder::kStuck || count + StringDecoder::owed(escapes_, decoder) > max_) return kDead;
+    if (decoder == StringDecoder::kEnd) return count < min_ ? kDead : at({State::kEnd});
     if (max_ == kNoMaximum) count = std::min(count, min_);
     State s{State::kFree};
     s.decoder = decoder;
@@ -249,11 +126,11 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
     switch (s.kind) {
         case State::kStart:
             if (byte != '"' || empty_) return kDead;
-            return !values_ ? listed(0) : value(counted_values_ ? count(counted_values_->start()) : 0, kBoundary, {});
+            return !values_ ? listed(0) : value(counted_values_ ? count(counted_values_->start()) : 0, StringDecoder::kBoundary, {});
         case State::kEnd: return kDead;
         case State::kFree: {
-            uint8_t to = decode(escapes_, s.decoder, byte);
-            return to == kStuck ? kDead : free(to, s.count + completes(escapes_, s.decoder, to));
+            uint8_t to = StringDecoder::decode(escapes_, s.decoder, byte);
+            return to == StringDecoder::kStuck ? kDead : free(to, s.count + StringDecoder::completes(escapes_, s.decoder, to));
         }
         case State::kListed: {
             const Node& n = with_children(s.node);  // SAFETY: until other nodes are asked for their children
@@ -287,12 +164,12 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             }
             if (part) return n.characters + 1 <= max_ ? at(next) : kDead;
             if (!negated_) return kDead;
-            uint8_t d = kBoundary;
+            uint8_t d = StringDecoder::kBoundary;
             uint64_t count = n.characters;
             for (char b : next.spelling()) {
-                uint8_t to = decode(escapes_, d, uint8_t(b));
-                if (to == kStuck) return kDead;
-                count += completes(escapes_, d, to);
+                uint8_t to = StringDecoder::decode(escapes_, d, uint8_t(b));
+                if (to == StringDecoder::kStuck) return kDead;
+                count += StringDecoder::completes(escapes_, d, to);
                 d = to;
             }
             return free(d, count);
@@ -349,12 +226,12 @@ bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) {
 int32_t JsonStrings::off_list(uint32_t id) {
     const State s = states_[id];
     if (!negated_) return kDead;
-    if (s.kind == State::kStart) return free(Decoder::kBefore, 0);
-    uint8_t d = kBoundary;
+    if (s.kind == State::kStart) return free(StringDecoder::kBefore, 0);
+    uint8_t d = StringDecoder::kBoundary;
     uint64_t count = nodes_[s.node].characters;
     for (char b : s.spelling()) {
-        uint8_t to = decode(escapes_, d, uint8_t(b));
-        count += completes(escapes_, d, to);
+        uint8_t to = StringDecoder::decode(escapes_, d, uint8_t(b));
+        count += StringDecoder::completes(escapes_, d, to);
         d = to;
     }
     return free(d, count);
@@ -363,11 +240,11 @@ int32_t JsonStrings::off_list(uint32_t id) {
 bool JsonStrings::is_free(uint32_t id, Free& out) const {
     const State& s = states_[id];
     if (s.kind == State::kEnd) {
-        out = {kEnd, 0, kNoMaximum};
+        out = {StringDecoder::kEnd, 0, kNoMaximum};
         return true;
     }
     if (s.kind == State::kStart && negated_ && list_.empty() && !empty_) {
-        out = {Decoder::kBefore, min_, max_};
+        out = {StringDecoder::kBefore, min_, max_};
         return true;
     }
     if (s.kind != State::kFree) return false;
@@ -375,12 +252,34 @@ bool JsonStrings::is_free(uint32_t id, Free& out) const {
     return true;
 }
 
+std::optional<std::pair<uint64_t, uint64_t>> JsonStrings::counted(uint32_t state) const {
+    Free free;
+    if (!is_free(state, free) || free.decoder != StringDecoder::kBoundary) return std::nullopt;
+    return std::pair{free.need, free.room};
+}
+
+const std::string* JsonStrings::text_of_any_string(uint32_t state, uint64_t bytes) const {
+    Free free;
+    if (!is_free(state, free) || free.need > 0) return nullptr;
+    // A text of so many bytes begins no more characters than that, and the one before it may not be complete.
+    if (free.room != kNoMaximum && (free.room < 2 || free.room - 2 < bytes)) return nullptr;
+    return &StringDecoder::example(escapes_, free.decoder);
+}
+
+std::string JsonStrings::state_key(uint32_t state, uint64_t longest) const {
+    Free free;
+    if (!is_free(state, free)) return counted_key(state, longest);
+    std::string key{char(escapes_), char(free.decoder)};
+    for (uint64_t n : {std::min(free.need, longest), std::min(free.room, longest)}) key.append(reinterpret_cast<const char*>(&n), sizeof n);
+    return key;
+}
+
 bool JsonStrings::has_more_values(uint32_t id, uint64_t n) {
     constexpr uint64_t kCharacters = 1'000'000;  // there are more
     const State s = states_[id];
     switch (s.kind) {
         case State::kFree: {
-            const uint64_t least = s.count + owed(escapes_, s.decoder);
+            const uint64_t least = s.count + StringDecoder::owed(escapes_, s.decoder);
             return n < kCharacters && least < max_;
         }
         case State::kListed: {

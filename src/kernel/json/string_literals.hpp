@@ -34,13 +34,12 @@
 #include "automata/k_equivalence.hpp"
 #include "automata/shortest_rests.hpp"
 #include "json/counted_values.hpp"
+#include "json/string_decoder.hpp"
 #include "support/byte_set.hpp"
 #include "support/hashing.hpp"
 #include "support/packed.hpp"
 
 namespace derivable {
-
-enum class Escapes : uint8_t { kAny, kPlain };
 
 class JsonStrings {
   public:
@@ -72,11 +71,11 @@ class JsonStrings {
 
     // The automaton it was made of, if any. Values that have no literal may be left in it where that changes nothing.
     const std::shared_ptr<const Dfa>& values() const { return values_; }
-    uint64_t max_length() const { return max_; }
     Escapes escapes() const { return escapes_; }
-    // Of a state whose characters are counted beside an automaton: equal keys act alike on texts of `longest` bytes, as long as this or a
-    // copy lives (they share the automaton). Else empty.
-    std::string counted_key(uint32_t state, uint64_t longest) const;
+    uint64_t max_length() const { return max_; }
+    bool is_bounded() const { return max_ != kNoMaximum; }  // none can go on for ever
+    // Outside a list: equal for states that act alike on texts of `longest` bytes, as long as this or a copy lives. Empty: not known.
+    std::string state_key(uint32_t state, uint64_t longest) const;
 
     // The same literals without a bound on their length, if they are given by an automaton.
     JsonStrings without_bound() const { return {values_, kNoMaximum, escapes_}; }
@@ -90,13 +89,13 @@ class JsonStrings {
     // In values of an automaton, without a count.
     bool is_between_characters(uint32_t state) const {
         const State& s = states_[state];
-        return s.kind == State::kValue && s.decoder == kBoundary && !(s.node & uint32_t(kCounted));
+        return s.kind == State::kValue && s.decoder == StringDecoder::kBoundary && !(s.node & uint32_t(kCounted));
     }
     // Bytes of one kind act alike in the state, by byte; null: that is not known.
     const std::array<uint8_t, 256>* kinds(uint32_t state) const;
     // Of a state between or within characters as they stand that counts them, where it is; and the state that is there between two.
     std::optional<CountedValues::Place> place(uint32_t state) const;
-    int32_t between_characters(const CountedValues::Place& place) { return value(count(place), kBoundary, {}); }
+    int32_t between_characters(const CountedValues::Place& place) { return value(count(place), StringDecoder::kBoundary, {}); }
 
     // A state by what it is, not by its number; and back, BadState.
     void write(PackedWriter& out, uint32_t state) const;
@@ -109,6 +108,10 @@ class JsonStrings {
     };
     // False within the list.
     bool is_free(uint32_t state, Free& out) const;
+    // Between two of its characters: how many must and may still come.
+    std::optional<std::pair<uint64_t, uint64_t>> counted(uint32_t state) const;
+    // Behind this text any string acts as the state does, at least on texts of so many bytes. Null: it does not.
+    const std::string* text_of_any_string(uint32_t state, uint64_t bytes = ~0ULL) const;
 
     // A text that completes a literal from this state on, a shortest one as a rule; `filler`: for characters of which any will do. None where that is not
     // easily told. It may be refused: by a bound, or where the character in progress must be another.
@@ -137,17 +140,7 @@ class JsonStrings {
     // beyond the list, and where a text of a verbatim one may end.
     bool on_list(uint32_t state, ByteSet& bytes);
     int32_t off_list(uint32_t state);  // kDead: they lead nowhere
-
-    // The decoder. Counting starts at 0 with the first character.
-    static constexpr uint8_t kBefore = 0, kBoundary = 1, kEnd = 2, kStuck = 0xFF;
-    static uint8_t decode(Escapes escapes, uint8_t state, uint8_t byte);
-    // The step completes a character.
-    static bool completes(Escapes escapes, uint8_t from, uint8_t to);
-    // Characters, beyond those completed, that must come before the literal can end.
-    static uint32_t owed(Escapes escapes, uint8_t decoder);
-    // A text that leads to a decoder state from the start of a literal.
-    static const std::string& example(Escapes escapes, uint8_t decoder);
-    static uint8_t num_decoder_states();
+    bool only_listed(uint32_t state, ByteSet& bytes) { return on_list(state, bytes) && off_list(state) < 0; }
 
   private:
     JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max, Escapes escapes);
@@ -168,6 +161,7 @@ class JsonStrings {
             return kind == o.kind && decoder == o.decoder && node == o.node && count == o.count && spelling() == o.spelling();
         }
     };
+    std::string counted_key(uint32_t state, uint64_t longest) const;  // of one whose characters are counted beside an automaton
     static constexpr int32_t kUnknown = -3;
     // Of the trie of the list: the values from `first` to `last` begin with the same text. PERF: made when another text gets there; it does
     // to few of the names of a schema.

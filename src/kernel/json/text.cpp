@@ -30,7 +30,7 @@ class Encoder {
         while (!pending_.empty()) {
             Pending p = pending_.front();
             pending_.pop_front();
-            if (p.decoder == JsonStrings::kBoundary) fill_boundary(p);
+            if (p.decoder == StringDecoder::kBoundary) fill_boundary(p);
             else fill_raw(p);
         }
         out_.minimize();
@@ -43,7 +43,7 @@ class Encoder {
     struct Pending {
         uint32_t id;
         int32_t state;    // of from_
-        uint8_t decoder;  // kBoundary, or within a raw character
+        uint8_t decoder;  // StringDecoder::kBoundary, or within a raw character
         Pairs pairs;
     };
     static constexpr Pairs kNoPairs{kDead, kDead, kDead, kDead};
@@ -69,8 +69,7 @@ class Encoder {
         Interner kinds;
         for (int b = 0; b < 256; b++) {
             std::vector<uint32_t> key{from_.classes[size_t(b)], uint32_t(hex_value(b)), uint32_t(short_escape(b)), uint32_t(b == 'u')};
-            for (uint8_t d = 0; d < JsonStrings::num_decoder_states(); d++)
-                key.push_back(JsonStrings::decode(Escapes::kAny, d, uint8_t(b)));
+            for (uint8_t d = 0; d < StringDecoder::kNumDecoders; d++) key.push_back(StringDecoder::decode(Escapes::kAny, d, uint8_t(b)));
             uint32_t before = kinds.size(), id = kinds.intern(key);
             if (id == before) bytes_.push_back(uint8_t(b));
             out_.classes[size_t(b)] = uint8_t(id);
@@ -104,7 +103,7 @@ class Encoder {
         if (state < 0 && pairs == kNoPairs) return kDead;
         std::vector<uint32_t> key{uint32_t(state)};
         if (pairs != kNoPairs) key.insert(key.end(), pairs.begin(), pairs.end());
-        return place(key, {0, state, JsonStrings::kBoundary, pairs});
+        return place(key, {0, state, StringDecoder::kBoundary, pairs});
     }
     int32_t raw(int32_t state, uint8_t decoder) {
         if (state < 0) return kDead;
@@ -113,17 +112,18 @@ class Encoder {
 
     void fill_raw(const Pending& p) {
         for (uint8_t b : bytes_) {
-            uint8_t d = JsonStrings::decode(Escapes::kAny, p.decoder, b);
-            if (d != JsonStrings::kStuck) set(p.id, b, d == JsonStrings::kBoundary ? boundary(step(p.state, b)) : raw(step(p.state, b), d));
+            uint8_t d = StringDecoder::decode(Escapes::kAny, p.decoder, b);
+            if (d != StringDecoder::kStuck)
+                set(p.id, b, d == StringDecoder::kBoundary ? boundary(step(p.state, b)) : raw(step(p.state, b), d));
         }
     }
 
     void fill_boundary(const Pending& p) {
         for (uint8_t b : bytes_) {
-            uint8_t d = JsonStrings::decode(Escapes::kAny, JsonStrings::kBoundary, b);
-            if (d == JsonStrings::kStuck || b == '"' || b == '\\' || p.state < 0) continue;
+            uint8_t d = StringDecoder::decode(Escapes::kAny, StringDecoder::kBoundary, b);
+            if (d == StringDecoder::kStuck || b == '"' || b == '\\' || p.state < 0) continue;
             int32_t to = step(p.state, b);
-            set(p.id, b, d == JsonStrings::kBoundary ? boundary(to) : raw(to, d));
+            set(p.id, b, d == StringDecoder::kBoundary ? boundary(to) : raw(to, d));
         }
         if (p.state >= 0 && from_.accepting[size_t(p.state)]) set(p.id, '"', end_);
         uint32_t escape = row();

@@ -37,7 +37,7 @@ uint32_t JsonStrings::read(PackedReader& in) {
         case State::kListed: state = values_ ? kDead : int32_t(read_listed(in)); break;
         case State::kValue: state = values_ ? read_value(in) : kDead; break;
         case State::kFree: {
-            const auto decoder = uint8_t(in.below(kNumDecoders));
+            const auto decoder = uint8_t(in.below(StringDecoder::kNumDecoders));
             const uint64_t count = in.next();
             in.check((values_ || negated_) && count <= std::max(min_, max_));
             state = free(decoder, count);
@@ -73,7 +73,7 @@ uint32_t JsonStrings::read_listed(PackedReader& in) {
 
 int32_t JsonStrings::read_value(PackedReader& in) {
     constexpr uint32_t kUnits = 1u << 16;  // of UTF-16
-    const auto decoder = uint8_t(in.below(kNumDecoders));
+    const auto decoder = uint8_t(in.below(StringDecoder::kNumDecoders));
     auto state = int32_t(in.below(values_->num_states()));
     const uint32_t high = in.below(kUnits), digits = in.below(kUnits);
     if (counted_values_) {

@@ -34,11 +34,11 @@ void AlikeStates::settle(LexState s) {
             keep(LexState(first + i), LexState(equal[size_t(alike)]), LexState(equal[i]));
         }
         num_long_settled_ += whole.spent() > kLong;
-    } else if (const std::string* text = recognizer.text_of_any_string(state)) {
-        const LexState same = in_any_string(*text, recognizer.escapes());
+    } else if (const std::string* text = automata_.ask(&JsonStrings::text_of_any_string, s, ~0ULL)) {
+        const LexState same = in_any_string(*text, recognizer.strings()->escapes());
         keep(s, same, same);
     } else {
-        std::string key = recognizer.state_key(state, longest_token_);
+        std::string key = automata_.ask(&JsonStrings::state_key, s, longest_token_);
         const LexState same = for_short_texts(s, longest_token_);  // a count is one thing where its bound is far
         keep(s, key.empty() || same != s ? same : counted_.try_emplace(std::move(key), s).first->second, s);
     }
@@ -67,42 +67,43 @@ LexState AlikeStates::acting_as(uint32_t whole, LexState s, uint64_t bytes) {
 }
 
 LexState AlikeStates::for_short_texts(LexState s, uint64_t bytes) {
-    const uint32_t a = automata_.automaton_of(s), state = automata_.state_of(s);
-    if (!automata_.at(a).has_table())
-        if (const std::string* text = automata_.at(a).text_of_any_string(state, bytes))
-            return in_any_string(*text, automata_.at(a).escapes());
+    const uint32_t a = automata_.automaton_of(s);
+    if (const std::string* text = automata_.ask(&JsonStrings::text_of_any_string, s, bytes))
+        return in_any_string(*text, automata_.at(a).strings()->escapes());
     const uint32_t whole = unbounded(a);
-    if (automata_.at(a).meets_bound(state, bytes)) return s;
+    if (automata_.ask(&JsonStrings::meets_bound, s, bytes)) return s;
     const LexState alike = acting_as(whole, s, bytes);
     return alike == kNoState ? s : alike;
 }
 
 uint64_t AlikeStates::alike_for(LexState a, LexState b) const {
     if (!StateNumber::is_single(a) || !StateNumber::is_single(b) || automata_.automaton_of(a) != automata_.automaton_of(b)) return 0;
-    return automata_.recognizer_of(a).alike_for(automata_.state_of(a), automata_.state_of(b));
+    return automata_.ask(&JsonStrings::alike_for, a, automata_.state_of(b));
 }
 
 LexState AlikeStates::without_bound(LexState s) {
-    if (!StateNumber::is_single(s) || !automata_.recognizer_of(s).counted_values()) return kNoState;
+    if (!StateNumber::is_single(s)) return kNoState;
+    const JsonStrings* strings = automata_.recognizer_of(s).strings();
+    if (!strings || !strings->counted_values()) return kNoState;
     const uint32_t whole = unbounded(automata_.automaton_of(s));
     const int32_t same = automata_.at(whole).acting_as(automata_.recognizer_of(s), automata_.state_of(s), ~0ULL);
     return same == kDead ? kNoState : automata_.state(whole, uint32_t(same));
 }
 
 LexState AlikeStates::any_string(LexState s) {
-    if (!StateNumber::is_single(s) || !automata_.recognizer_of(s).is_between_characters(automata_.state_of(s))) return kNoState;
+    if (!StateNumber::is_single(s) || !automata_.ask(&JsonStrings::is_between_characters, s)) return kNoState;
     return between_characters_of_any_string(s);
 }
 
 LexState AlikeStates::between_characters(LexState of, const CountedValues::Place& place) {
     const uint32_t a = automata_.automaton_of(of);
-    const int32_t state = automata_.at(a).between_characters(place);
+    const int32_t state = automata_.at(a).strings()->between_characters(place);
     return state < 0 ? kNoState : canonical(automata_.state(a, uint32_t(state)));
 }
 
 LexState AlikeStates::off_list(LexState s) {
     const uint32_t a = automata_.automaton_of(s);
-    const int32_t to = automata_.at(a).off_list(automata_.state_of(s));
+    const int32_t to = automata_.at(a).strings()->off_list(automata_.state_of(s));
     return to < 0 ? kNoState : canonical(automata_.state(a, uint32_t(to)));
 }
 

@@ -51,7 +51,9 @@ class AlikeStates {
     // Else kNoState.
     LexState any_string(LexState canonical);
     // The canonical state that is there between two characters of all JSON strings in its spelling, of one by rule.
-    LexState between_characters_of_any_string(LexState like) { return in_any_string("\"", automata_.recognizer_of(like).escapes()); }
+    LexState between_characters_of_any_string(LexState like) {
+        return in_any_string("\"", automata_.recognizer_of(like).strings()->escapes());
+    }
     // The state of the same strings that is there between two characters.
     LexState between_characters(LexState of, const CountedValues::Place& place);
     // Of a canonical state before or within a list of strings, which acts so but for the bytes on the list. kNoState: leads nowhere.

@@ -99,7 +99,7 @@ const MemberSets::Ways& MemberSets::ways_of(uint32_t set) {
     std::vector<std::pair<uint8_t, uint32_t>> listed;
     for (uint32_t single : all) {
         ByteSet bytes;
-        if (automata_.recognizer_of(LexState(single)).only_listed(automata_.state_of(LexState(single)), bytes))
+        if (automata_.ask(&JsonStrings::only_listed, LexState(single), bytes))
             bytes.each([&](uint8_t b) { listed.emplace_back(b, single), ways.begin[b + 1]++; });
         else ways.any.push_back(single);
     }

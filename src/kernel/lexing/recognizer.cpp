@@ -16,7 +16,7 @@ bool Recognizer::has_next(uint32_t state) const {
 
 ByteSet Recognizer::bytes(uint32_t state) const {
     ByteSet all;
-    if (only_listed(state, all)) return all;
+    if (rule_ && rule_->only_listed(state, all)) return all;
     if (counting_) return counting_->next(state);
     for (uint32_t byte = 0; byte < 256; byte++)
         if (!table_ || table_->step(state, uint8_t(byte)) >= 0) all.set(uint8_t(byte));
@@ -138,16 +138,8 @@ std::vector<Recognizer> Recognizer::variants() const {
     return all;
 }
 
-const std::string* Recognizer::text_of_any_string(uint32_t state, uint64_t bytes) const {
-    JsonStrings::Free free;
-    if (!rule_ || !rule_->is_free(state, free) || free.need > 0) return nullptr;
-    // A text of so many bytes begins no more characters than that, and the one before it may not be complete.
-    if (free.room != JsonStrings::kNoMaximum && (free.room < 2 || free.room - 2 < bytes)) return nullptr;
-    return &JsonStrings::example(rule_->escapes(), free.decoder);
-}
-
 std::optional<Recognizer> Recognizer::unbounded() const {
-    if (!is_bounded() || !rule_->values()) return std::nullopt;
+    if (!rule_ || !rule_->is_bounded() || !rule_->values()) return std::nullopt;
     return Recognizer(std::make_shared<JsonStrings>(rule_->without_bound()));
 }
 
@@ -157,21 +149,6 @@ int32_t Recognizer::acting_as(const Recognizer& other, uint32_t state, uint64_t 
     if (!KEquivalence::is_worthwhile(*table_)) return int32_t(state);
     if (!short_texts_) short_texts_ = std::make_shared<const KEquivalence>(*table_);
     return int32_t(short_texts_->first_alike(state, bytes));
-}
-
-std::string Recognizer::state_key(uint32_t state, uint64_t longest) const {
-    JsonStrings::Free free;
-    if (!rule_) return {};
-    if (!rule_->is_free(state, free)) return rule_->counted_key(state, longest);
-    std::string key{char(escapes()), char(free.decoder)};
-    for (uint64_t n : {std::min(free.need, longest), std::min(free.room, longest)}) key.append(reinterpret_cast<const char*>(&n), sizeof n);
-    return key;
-}
-
-std::optional<std::pair<uint64_t, uint64_t>> Recognizer::counted(uint32_t state) const {
-    JsonStrings::Free free;
-    if (!rule_ || !rule_->is_free(state, free) || free.decoder != JsonStrings::kBoundary) return std::nullopt;
-    return std::pair{free.need, free.room};
 }
 
 }  // namespace derivable

@@ -107,45 +107,15 @@ class Recognizer {
 
     // By state of a table, numbered from `first`: the first one of all with the same language.
     std::vector<uint32_t> equal_states(Languages& all, uint32_t first) const { return all.add(*table_, first); }
-    // Of those by rule, that of JSON strings.
-    Escapes escapes() const { return rule_ ? rule_->escapes() : Escapes::kAny; }
-    // The state acts as any_string(escapes()) does after this text, at least on texts of so many bytes. Null: it does not.
-    const std::string* text_of_any_string(uint32_t state, uint64_t bytes = ~0ULL) const;
-    // The characters of its texts are counted: none can go on for ever.
-    bool is_bounded() const { return rule_ && rule_->max_length() != JsonStrings::kNoMaximum; }
     // The same texts and longer ones, if they are strings whose values an automaton accepts, up to a length.
     std::optional<Recognizer> unbounded() const;
     // The state, of a table or of the other's unbounded(), that acts as the other's does, but for the bound, on all texts of so many bytes: one
     // for as many as are known to be alike. kDead: none is known.
     int32_t acting_as(const Recognizer& other, uint32_t state, uint64_t bytes);
-    // In values that an automaton accepts, without a count.
-    bool is_between_characters(uint32_t state) const { return rule_ && rule_->is_between_characters(state); }
-    // Some text of so many bytes may be cut off by the bound. True in doubt.
-    bool meets_bound(uint32_t state, uint64_t bytes) const { return rule_ && rule_->meets_bound(state, bytes); }
-    // How the characters of its texts are counted beside an automaton; null if they are not.
-    std::shared_ptr<const CountedValues> counted_values() const { return rule_ ? rule_->counted_values() : nullptr; }
-    // Of a state between or within such characters, where it is; and the state that is there between two.
-    std::optional<CountedValues::Place> place(uint32_t state) const { return rule_ ? rule_->place(state) : std::nullopt; }
-    int32_t between_characters(const CountedValues::Place& place) { return rule_->between_characters(place); }
     uint32_t run(const std::string& text) const { return uint32_t(table_->run(text)); }
-    // Equal for states that act alike on texts of `longest` bytes, as long as this or a copy lives. Empty: not known.
-    std::string state_key(uint32_t state, uint64_t longest) const;
-    // Two states act alike on all texts of fewer bytes. 0: not known.
-    uint64_t alike_for(uint32_t a, uint32_t b) const { return rule_ ? rule_->alike_for(a, b) : 0; }
-    // In a list of texts: the bytes with which one of them goes on. With all others the state acts as off_list().
-    bool on_list(uint32_t state, ByteSet& bytes) const { return rule_ && rule_->on_list(state, bytes); }
-    int32_t off_list(uint32_t state) const { return rule_->off_list(state); }
-    bool only_listed(uint32_t state, ByteSet& bytes) const { return on_list(state, bytes) && off_list(state) < 0; }  // others lead nowhere
-    // Between two characters of a string of bounded length: how many must and may still come.
-    std::optional<std::pair<uint64_t, uint64_t>> counted(uint32_t state) const;
-    // More than n different values may still be spelled. False in doubt.
-    bool has_more_values(uint32_t state, uint64_t n) const { return rule_ && rule_->has_more_values(state, n); }
-    // So many, of a list of strings. None: it is not known.
-    std::optional<uint64_t> num_values(uint32_t state) const { return rule_ ? rule_->num_values(state) : std::nullopt; }
-    // More than n here and after any text of at most so many bytes that does not end it.
-    bool always_has_more_values(uint32_t state, uint64_t n, uint64_t bytes) const {
-        return rule_ && rule_->always_has_more_values(state, n, bytes);
-    }
+
+    // JSON strings by rule, which can be asked more; null: it is something else.
+    JsonStrings* strings() const { return rule_.get(); }
 
   private:
     const Dfa* table_ = nullptr;  // PERF: steps ask for nothing else

@@ -55,10 +55,12 @@ class TerminalAutomata {
     uint32_t state_of(LexState single) const { return state_of_[single]; }  // of its automaton
     const Recognizer& recognizer_of(LexState single) const { return automata_[automaton_of_[single]].recognizer; }
     TerminalId terminal_of(LexState single) const { return automata_[automaton_of_[single]].terminal; }
-    // What a recognizer says of a state: ask(&Recognizer::place, single).
+    // What JSON strings by rule say of a state of theirs: ask(&JsonStrings::place, single). Of any other state no, none or 0.
     template <class Question, class... More>
     auto ask(Question question, LexState single, More&&... more) const {
-        return (recognizer_of(single).*question)(state_of_[single], std::forward<More>(more)...);
+        JsonStrings* strings = recognizer_of(single).strings();
+        using Answer = decltype((strings->*question)(state_of_[single], std::forward<More>(more)...));
+        return strings ? (strings->*question)(state_of_[single], std::forward<More>(more)...) : Answer();
     }
     bool accepts(LexState single) const { return recognizer_of(single).accepts(state_of_[single]); }
     LexState step(LexState single, uint8_t byte) {

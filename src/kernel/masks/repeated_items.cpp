@@ -14,7 +14,7 @@ namespace {
 // The only member is in a string of a list, which may still come out as so many values. None: it is not known.
 std::optional<uint64_t> num_strings(const Lexer& lexer, LexState members) {
     if (!StateNumber::is_single(members)) return std::nullopt;
-    return lexer.automata.ask(&Recognizer::num_values, members);
+    return lexer.automata.ask(&JsonStrings::num_values, members);
 }
 }  // namespace
 

@@ -119,7 +119,8 @@ void Constraint::prepare_walks() {
     const std::vector<TerminalId>& all = terminals_.all_to_lexer();
     for (auto t = all.begin() + 1; t < all.end(); ++t) {
         const Recognizer& recognizer = lexer.automata.recognizer(*t);
-        if (recognizer.is_bounded() && !recognizer.counted_values()) spanner_->counted_strings(recognizer.escapes());
+        if (const JsonStrings* s = recognizer.strings(); s && s->is_bounded() && !s->counted_values())
+            spanner_->counted_strings(s->escapes());
     }
     spanner_->stretches();
 }

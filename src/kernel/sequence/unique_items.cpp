@@ -86,7 +86,7 @@ UniqueItems::Numbers UniqueItems::shapes_of(const Parse& t) {
 bool UniqueItems::has_many(const Parse& t, size_t values) {
     Lexer& lexer = access_.lexer();
     if (t.writing->in_string())
-        return lexer.sets.any(t.lex, [&](LexState single) { return lexer.automata.ask(&Recognizer::has_more_values, single, values); });
+        return lexer.sets.any(t.lex, [&](LexState single) { return lexer.automata.ask(&JsonStrings::has_more_values, single, values); });
     return t.writing->in_digits() && may_repeat(lexer, t.lex, '1');
 }
 
@@ -173,7 +173,7 @@ Bytes UniqueItems::harmless_bytes(const Parse& t) {
     if (writing.in_string()) {
         const Lexer& lexer = access_.lexer();
         const auto may_have_few = [&](LexState single) {
-            return !lexer.automata.ask(&Recognizer::always_has_more_values, single, kMany, lexer.alike.longest_token());
+            return !lexer.automata.ask(&JsonStrings::always_has_more_values, single, kMany, lexer.alike.longest_token());
         };
         if (writing.rivals() < kMany && !lexer.sets.any(t.lex, may_have_few)) out.set(), out.reset('"');
     } else if (writing.between_tokens() && writing.likes() < kMany) {

@@ -1,4 +1,4 @@
-#include "index/lexeme_begins.hpp"
+#include "lexing/lexeme_begins.hpp"
 
 #include <algorithm>
 #include <limits>

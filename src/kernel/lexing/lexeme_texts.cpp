@@ -1,4 +1,4 @@
-#include "index/lexeme_texts.hpp"
+#include "lexing/lexeme_texts.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "index/lexeme_begins.hpp"
+#include "lexing/lexeme_begins.hpp"
 #include "lexing/lexer.hpp"
 #include "support/hashing.hpp"
 #include "tokens/fewest_tokens.hpp"
