@@ -281,7 +281,7 @@ class Members:
     `Grammar.tallied`.
     """
 
-    # PERF: the kernel writes the rules (`kernel/python/flatten.cpp`); in Python they took a tenth of large schemas.
+    # PERF: the kernel writes the rules (`kernel/parsing/rules.cpp`); in Python they took a tenth of large schemas.
     marks: tuple[str, ...]
     listed: tuple[str | bool, ...]
     others: tuple[str, ...]

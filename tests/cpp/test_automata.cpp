@@ -55,3 +55,20 @@ TEST_CASE("what is saved is read again") {
         CHECK(Dfa::from_saved(dfa.saved()).fingerprint() == dfa.fingerprint());
     }
 }
+
+TEST_CASE("equal trees are one node of a pattern") {
+    Pattern pattern;
+    const Pattern::Node a = pattern.bytes("a"), any = pattern.chars({{0, 0xD7FF}, {0xE000, 0x10FFFF}}), item = pattern.alt({a, any});
+    CHECK(pattern.bytes("a") == a);
+    CHECK(pattern.alt({a, any}) == item);
+    CHECK(pattern.concat({a, any}) != item);
+    CHECK(pattern.repeat(item, 1, 2, true) == pattern.repeat(item, 1, 2, true));
+    CHECK(pattern.repeat(item, 1, 2, true) != pattern.repeat(item, 1, 2, false));
+    CHECK(pattern.bytes("") != pattern.concat({}));
+    const Pattern::Node look = pattern.look(any, true, false);  // for any byte
+    CHECK(pattern.trees()[pattern.trees()[look].items[0]].kind == Pattern::Kind::kAny);
+    CHECK(pattern.look(item, true, false) != pattern.look(item, true, true));
+    const size_t size = pattern.trees().size();
+    CHECK(pattern.look(any, true, false) == look);
+    CHECK(pattern.trees().size() == size);
+}

@@ -18,7 +18,10 @@ import derivable as dv
 from derivable import _kernel
 from derivable.expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, refs
 from derivable.frontends.json_schema.emit.productive import drop_unproductive
+from derivable.lowering.leaves import names_only
+from derivable.lowering.numbering import with_symbols
 from derivable.lowering.repeats import add_repeat
+from derivable.rules import Rules, Terminal
 from derivable.support.collector import without_collector
 
 
@@ -100,18 +103,24 @@ def test_dead_ends_are_those_of_the_definition(seed: int) -> None:
     productive: set[str] = set()
     while len(productive) < len(more := {n for n in names if ends(rules[n], productive, rules)}):
         productive = more
-    dead, named = _kernel.dead_ends(rules)
+    dead = _kernel.dead_ends(rules)
     assert set(dead) == set(names) - productive
-    assert all(any(d in repr(rules[n]) for d in dead) for n in named)
     drop_unproductive(rules)
+    assert {name for name in rules if name != "root"} == productive
     assert not any(ref.name in dead for rule in rules.values() for ref in refs(rule))
 
 
-def test_names_only() -> None:
-    assert _kernel.names_only([Ref("a"), Concat((Ref("a"), Repeat(Ref("b"), 0, None)))])
-    assert not _kernel.names_only([Ref("a"), Concat((Ref("a"), Bytes(b"x")))])
-    assert not _kernel.names_only([Concat((Ref("a"), EMPTY))])
-    assert _kernel.names_only([Sequences(("a", None, "b", "c")), Members(("{", "}", "e", ",", ":"), (), ())])
+@pytest.mark.parametrize(
+    ("expected", "rules"),
+    [
+        (True, [Ref("a"), Concat((Ref("a"), Repeat(Ref("b"), 0, None)))]),
+        (False, [Ref("a"), Concat((Ref("a"), Bytes(b"x")))]),
+        (False, [Concat((Ref("a"), EMPTY))]),
+        (True, [Sequences(("a", None, "b", "c")), Members(("{", "}", "e", ",", ":"), (), ())]),
+    ],
+)
+def test_names_only(expected: bool, rules: list[Expr]) -> None:
+    assert names_only(Rules(dict(zip("01", rules)), dict.fromkeys("abc{}e,:", Terminal(Bytes(b"x"))), "0")) == expected
 
 
 def test_rules_become_numbers() -> None:
@@ -138,7 +147,7 @@ def test_expressions_in_bodies_become_numbers() -> None:
     assert names == ["a", "<repeat>", "<alt>", "c"]
     assert terminals == {text: 1, "T": 2}
     assert productions == [-1, 5, -2, 1, -3, -3, -4, -4, 1, -1, -3, 1, 2, -3, 1, 1, -2, 2, -2, 1]
-    assert _kernel.with_symbols(productions[:7], {1: 9, -3: -7}) == [-1, 5, -2, 9, -7, -7, -4]
+    assert with_symbols(productions[:7], {1: 9, -3: -7}) == [-1, 5, -2, 9, -7, -7, -4]
 
 
 @pytest.mark.parametrize(

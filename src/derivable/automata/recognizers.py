@@ -121,14 +121,15 @@ def _size(text: bytes) -> int:
 def _compile(expr: Expr, leftmost_first: bool, limits: Limits) -> Dfa:
     if (dfa := _direct(expr, limits)) is not None:
         return dfa
-    automata = []
-    for part in _kernel.operands(expr):
+
+    def automaton_of(part: Expr) -> Dfa:
         if (found := _direct(part, limits)) is None:
             raise GrammarError(
                 f"{part!r} cannot stand in a terminal", hint="Terminals are regular: use a rule instead."
             )
-        automata.append(found)
-    return _kernel.compile_tree(expr, leftmost_first, limits.max_nfa_states, limits.max_dfa_states, automata)
+        return found
+
+    return _kernel.compile_tree(expr, leftmost_first, limits.max_nfa_states, limits.max_dfa_states, automaton_of)
 
 
 @lru_cache(maxsize=64)

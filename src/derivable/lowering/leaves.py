@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import groupby
 
-from .. import _kernel
 from ..expr import (
     EMPTY,
     NOTHING,
@@ -40,11 +39,20 @@ _COUNTED_NODES = 32
 """Nodes of an item whose repeats are counted, whatever their number: `char{0,10000}`. The rounds of a larger one share
 what is known of them if the repeat is a rule."""
 _NEVER_FOLDED = Look, Special, Spelled, Embedded
+_NAMES = frozenset({Ref, Sequences, Members})
 
 
 def names_only(grammar: Rules) -> bool:
     """Whether the rules hold nothing but names of rules and terminals."""
-    return _kernel.names_only(grammar.rules.values())
+    stack = list(grammar.rules.values())
+    while stack:
+        expr = stack.pop()
+        if type(expr) not in _NAMES:
+            parts = children(expr)
+            if not parts:
+                return False
+            stack += parts
+    return True
 
 
 def cut_into_leaves(grammar: Rules, kept: Container[str] = ()) -> Mapping[str, Expr]:

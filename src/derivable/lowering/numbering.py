@@ -35,7 +35,7 @@ from .slots import with_slots
 from .tallies import Tallies, lower_tallies
 from .words import cut_out_words, words
 
-__all__ = ["InnerTexts", "Lowered", "lower", "optional_terminals"]
+__all__ = ["InnerTexts", "Lowered", "lower", "optional_terminals", "with_symbols"]
 
 _PART, _OF_ONE = 64, 100
 """Terminals between two looks at the budget; what one of them costs here, in its units."""
@@ -109,6 +109,18 @@ def lower(
         return _Lowering(grammar, limits, inner, folds).run()
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of an expression") from None
+
+
+def with_symbols(productions: list[int], instead: Mapping[int, int]) -> list[int]:
+    """Productions, as `Lowered` has them, with other symbols in their bodies."""
+    made: list[int] = []
+    at = 0
+    while at < len(productions):
+        body = at + 2
+        made += productions[at:body]
+        at = body + productions[at + 1]
+        made += [instead.get(symbol, symbol) for symbol in productions[body:at]]
+    return made
 
 
 _OPTIONAL = "<{}?>"
@@ -325,7 +337,7 @@ class _Lowering:
     def _let_be_empty(self, optional: Mapping[int, bool], names: list[str]) -> dict[int, int]:
         """Terminals that also match the empty text: T? -> T | (empty) stands where they stood."""
         instead = {symbol: self._new_nonterminal(_OPTIONAL.format(names[symbol - 1])) for symbol in optional}
-        self.productions = _kernel.with_symbols(self.productions, instead)
+        self.productions = with_symbols(self.productions, instead)
         for symbol, has_text in optional.items():
             self.productions += (instead[symbol], 0, *((instead[symbol], 1, symbol) if has_text else ()))
         return instead

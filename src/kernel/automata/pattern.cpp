@@ -1,18 +1,36 @@
 #include "automata/pattern.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "support/errors.hpp"
+#include "support/task.hpp"
 
 namespace derivable {
 
 namespace {
 constexpr uint32_t kMaxDepth = 4000;  // SAFETY: bounds the recursion of Thompson's construction
+
+// Bytes that are equal for equal trees only. Graphs are not compared: each has a number.
+std::string content(const Pattern::Tree& t, uint64_t graph) {
+    std::string bytes;
+    auto add = [&](const auto& values) {
+        bytes += std::to_string(values.size()) + ' ';
+        bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
+    };
+    add(std::array{uint64_t(t.kind), uint64_t(t.min), uint64_t(t.max), uint64_t(t.lazy + 2 * t.ahead + 4 * t.negative), graph});
+    add(t.items), add(t.text), add(t.bytes), add(t.code_points);
+    return bytes;
 }
 
+}  // namespace
+
 Pattern::Node Pattern::add(Tree tree) {
+    work(50);
     for (Node item : tree.items) tree.depth = std::max(tree.depth, trees_[item].depth + 1);
     if (tree.depth > kMaxDepth) throw LimitExceeded("nesting of a pattern", tree.depth, kMaxDepth);
+    const auto [known, is_new] = known_.try_emplace(content(tree, tree.kind == Kind::kGraph ? trees_.size() : 0), Node(trees_.size()));
+    if (!is_new) return known->second;
     auto empty = [&](Node item) { return trees_[item].nullable; };
     switch (tree.kind) {
         case Kind::kBytes: tree.nullable = tree.text.empty(); break;
@@ -26,7 +44,7 @@ Pattern::Node Pattern::add(Tree tree) {
         case Kind::kLook: tree.nullable = true; break;
     }
     trees_.push_back(std::move(tree));
-    return Node(trees_.size() - 1);
+    return known->second;
 }
 
 Pattern::Node Pattern::add(Kind kind, std::vector<Node> items) {
@@ -53,8 +71,6 @@ Pattern::Node Pattern::chars(CodePoints code_points) {
     return add(std::move(t));
 }
 
-Pattern::Node Pattern::any() { return add(Kind::kAny, {}); }
-
 Pattern::Node Pattern::concat(std::vector<Node> items) { return add(Kind::kConcat, std::move(items)); }
 
 Pattern::Node Pattern::alt(std::vector<Node> items) { return add(Kind::kAlt, std::move(items)); }
@@ -69,8 +85,11 @@ Pattern::Node Pattern::repeat(Node item, uint32_t min, int64_t max, bool lazy) {
 }
 
 Pattern::Node Pattern::look(Node item, bool ahead, bool negative) {
+    // "Any character" in an assertion means "not the end of the text", whatever the bytes.
+    static const CodePoints any_character{{0, 0xD7FF}, {0xE000, 0x10FFFF}};
+    const bool any = trees_[item].kind == Kind::kChars && trees_[item].code_points == any_character;
     Tree t{Kind::kLook};
-    t.items = {item};
+    t.items = {any ? add(Kind::kAny, {}) : item};
     t.ahead = ahead;
     t.negative = negative;
     return add(std::move(t));

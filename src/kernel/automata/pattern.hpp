@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 namespace derivable {
 
+// Equal trees are one node, but graphs.
 class Pattern {
   public:
     using Node = uint32_t;
@@ -33,12 +35,11 @@ class Pattern {
     Node bytes(std::string text);
     Node byte_set(std::vector<std::pair<uint8_t, uint8_t>> ranges);
     Node chars(CodePoints code_points);
-    Node any();  // of look-around: whatever there is, be it a byte or a character
     Node concat(std::vector<Node> items);
     Node alt(std::vector<Node> items);
     Node repeat(Node item, uint32_t min, int64_t max, bool lazy);
-    Node look(Node item, bool ahead, bool negative);
-    Node automaton(const Dfa& dfa);  // unconditional
+    Node look(Node item, bool ahead, bool negative);  // for any character: for any byte, be it of a character or not
+    Node automaton(const Dfa& dfa);                   // unconditional
     // Edges (first byte, last byte, target) of each state; state 0 is where it begins.
     Node graph(const std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint32_t>>>& edges, const std::vector<bool>& accepting);
 
@@ -50,6 +51,7 @@ class Pattern {
     Node add(Kind kind, std::vector<Node> items);
 
     std::vector<Tree> trees_;
+    std::unordered_map<std::string, Node> known_;  // by content
 };
 
 }  // namespace derivable

@@ -9,10 +9,6 @@
 
 namespace derivable {
 
-namespace {
-
-// Which heads follow from which bodies: the least set of symbols with `holds(symbol)` such that a head is in it when all symbols
-// of one of its bodies are. Linear in the size of the grammar.
 std::vector<char> least_fixpoint(const std::vector<Production>& ps, std::vector<char> holds) {
     // PERF: the uses of a symbol that does not hold from the start lie side by side in one list, from begin[symbol].
     std::vector<uint32_t> begin(holds.size() + 1, 0), uses, missing(ps.size(), 0);
@@ -39,6 +35,8 @@ std::vector<char> least_fixpoint(const std::vector<Production>& ps, std::vector<
     }
     return holds;
 }
+
+namespace {
 
 // Symbols for "one up to n of X", where a body says X n times and X may be empty: what is left out need not be said n times, too. All their
 // productions are without empty symbols as they stand.

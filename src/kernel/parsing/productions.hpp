@@ -28,6 +28,10 @@ struct Production {
     std::vector<Symbol> body;
 };
 
+// Which heads follow from which bodies: the least set of symbols with `holds(symbol)` such that a head is in it when all symbols of one of its bodies
+// are. Linear in the size of the grammar.
+std::vector<char> least_fixpoint(const std::vector<Production>& productions, std::vector<char> holds);
+
 class Productions {
   public:
     // `bodies` as given by the front end: anything goes. Throws BadGrammar if the start derives no terminal string.

@@ -10,7 +10,7 @@ NB_MODULE(_kernel, m) {
     nb::register_exception_translator(translate);
     bind_automata(m);
     bind_expressions(m);
-    bind_flatten(m);
+    bind_rules(m);
     bind_schemas(m);
     bind_vocabularies(m);
     bind_constraints(m);

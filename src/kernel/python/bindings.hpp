@@ -8,7 +8,7 @@ namespace derivable {
 // Each adds classes and functions to the module.
 void bind_automata(nanobind::module_& m);
 void bind_expressions(nanobind::module_& m);  // derivable.expr: trees, their equality, their automata
-void bind_flatten(nanobind::module_& m);      // names of rules to numbers, and whether rules end
+void bind_rules(nanobind::module_& m);        // names of rules to numbers, and whether rules end
 void bind_schemas(nanobind::module_& m);      // what only JSON Schema asks for
 void bind_vocabularies(nanobind::module_& m);
 void bind_constraints(nanobind::module_& m);

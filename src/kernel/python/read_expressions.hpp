@@ -1,9 +1,11 @@
 // The trees of derivable.expr, read from Python: what nodes are made of, when trees are equal, and their automata.
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include <cstddef>
+#include <unordered_map>
+#include <vector>
 
-#include "support/byte_set.hpp"
+#include <nanobind/nanobind.h>
 
 namespace derivable {
 
@@ -11,14 +13,19 @@ namespace derivable {
 struct Nodes {
     nanobind::object module = nanobind::module_::import_("derivable.expr");
     nanobind::object ref = type("Ref"), concat = type("Concat"), alt = type("Alt"), repeat = type("Repeat"), look = type("Look");
-    nanobind::object conjunction = type("And"), complement = type("Not"), json_text = type("JsonText"), sequences = type("Sequences"),
-                     members = type("Members");
+    nanobind::object sequences = type("Sequences"), members = type("Members");
     nanobind::object bytes = type("Bytes"), chars = type("Chars"), byte_set = type("ByteSet"), graph = type("Graph");
     nanobind::object name = text("name"), names = text("names"), marks = text("marks"), listed = text("listed"), others = text("others"),
                      ordered = text("ordered"), items = text("items"), item = text("item"), min = text("min"), max = text("max"),
                      lazy = text("lazy");
     nanobind::object value = text("value"), ranges = text("ranges"), ahead = text("ahead"), negative = text("negative");
     nanobind::object edges = text("edges"), accepting = text("accepting");
+    // Of each type its number, and what makes a node equal to another.
+    struct Fields {
+        size_t id;
+        std::vector<nanobind::object> names;
+    };
+    std::unordered_map<PyTypeObject*, Fields> fields = fields_by_type();
 
     // SAFETY: nodes are immutable, so what an attribute refers to lives as long as the node does.
     nanobind::handle part(nanobind::handle node, const nanobind::object& attribute) const {
@@ -38,6 +45,7 @@ struct Nodes {
     }
 
   private:
+    std::unordered_map<PyTypeObject*, Fields> fields_by_type() const;
     nanobind::object type(const char* name) const { return module.attr(name); }
     static nanobind::object text(const char* name) { return nanobind::steal(PyUnicode_InternFromString(name)); }
 };

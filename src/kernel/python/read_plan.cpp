@@ -17,6 +17,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "parsing/rules.hpp"
 #include "python/buffers.hpp"
 #include "support/errors.hpp"
 #include "support/image.hpp"
@@ -122,26 +123,11 @@ IndentationSpec read_indentation(nb::handle lowered, size_t num_terminals, bool 
     return {newline, indent, dedent, open, close, tab, stops, final_newline, step};
 }
 
-// Terminals are the numbers from 1 up, nonterminals those from -1 down.
 Productions read_productions(nb::handle lowered, size_t num_terminals) {
-    const auto numbers = part<std::vector<int64_t>>(lowered, "productions");
     const size_t num_nonterminals = nb::len(nb::object(lowered.attr("nonterminal_names")));
-    auto symbol = [&](int64_t n) {
-        if (n == 0 || n > int64_t(num_terminals) || -n > int64_t(num_nonterminals))
-            refuse("a production names a symbol that does not exist");
-        return n > 0 ? Symbol(n) : Symbol(int64_t(num_terminals) - n);
-    };
-    std::vector<Production> productions;
-    for (size_t i = 0; i + 1 < numbers.size();) {
-        Production p{symbol(numbers[i]), {}};
-        const size_t end = i + 2 + size_t(numbers[i + 1]);
-        if (numbers[i] > 0 || numbers[i + 1] < 0 || end > numbers.size()) refuse("a production is cut short, or its head is a terminal");
-        p.body.reserve(end - i - 2);
-        for (i += 2; i < end; i++) p.body.push_back(symbol(numbers[i]));
-        productions.push_back(std::move(p));
-    }
-    return Productions(uint32_t(num_terminals), uint32_t(num_nonterminals), symbol(part<int64_t>(lowered, "start")),
-                       std::move(productions));
+    return Productions(uint32_t(num_terminals), uint32_t(num_nonterminals),
+                       symbol_of(part<int64_t>(lowered, "start"), num_terminals, num_nonterminals),
+                       unpacked(part<std::vector<int64_t>>(lowered, "productions"), num_terminals, num_nonterminals));
 }
 
 ConstraintLimits read_limits(nb::handle plan) {

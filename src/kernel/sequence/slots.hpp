@@ -20,33 +20,12 @@
 #include <utility>
 #include <vector>
 
+#include "lexing/name_sets.hpp"
 #include "parsing/productions.hpp"
 #include "sequence/environment.hpp"
-#include "support/byte_set.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
-
-// Names, as a trie of their bytes. Equal sets are one object where that can be told.
-class NameSet {
-  public:
-    using Node = uint64_t;  // a place in a file, where there are too many for numbers
-    static constexpr Node kRoot = 0, kNowhere = ~0ULL;
-    virtual ~NameSet() = default;
-    virtual Node step(Node node, uint8_t byte) = 0;  // kNowhere: no name goes on so
-    // With others, perhaps: the bytes with which names go on.
-    virtual ByteSet next(Node) { return ByteSet::all(); }
-    virtual bool is_name(Node node) = 0;
-    // Any text is a name but for some, and what may follow one may follow all others, but for some: the rests of both, behind a node. None: it is not so.
-    virtual std::optional<std::vector<std::string>> unlike(Node) { return std::nullopt; }
-    // All of them, sorted (null: they are not listed); and those that are none, where all others are.
-    virtual const std::vector<std::string>* listed() { return nullptr; }
-    virtual NameSet* excluded() { return nullptr; }
-    virtual bool ignores_case() { return false; }
-    // The rests of some names, short ones first; none: those that the terminal has.
-    virtual std::vector<std::string> rests(Node node, size_t most) = 0;
-};
-using NameSetRef = std::shared_ptr<NameSet>;
 
 // What was read, to whoever says what names there are. Calls may throw; then the operation is refused.
 class Meaning {

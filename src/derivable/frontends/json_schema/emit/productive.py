@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 
 from .... import _kernel
-from ....expr import NOTHING, Alt, Concat, Expr, Members, Ref, Repeat, Sequences
+from ....expr import NOTHING, Alt, Concat, Expr, Members, Ref, Repeat, Sequences, refs
 
 __all__ = ["drop_unproductive"]
 
 
 def drop_unproductive(rules: dict[str, Expr]) -> None:
     """Removes alternatives that lead nowhere (a member that must recurse for ever), and rules that have none left."""
-    dead, named = _kernel.dead_ends(rules)
-    gone = set(dead)
-    for name in dead:
+    gone = set(_kernel.dead_ends(rules))
+    for name in gone:
         del rules[name]
-    for name in named:
-        rules[name] = _without(rules[name], gone)
+    if gone:
+        rules.update({name: _without(rule, gone) for name, rule in rules.items() if not gone.isdisjoint(_names(rule))})
     rules.setdefault("root", NOTHING)
+
+
+def _names(rule: Expr) -> Iterable[str | None]:
+    return rule.names if isinstance(rule, Sequences | Members) else (ref.name for ref in refs(rule))
 
 
 def _required(body: Expr) -> list[str]:
