@@ -290,9 +290,9 @@ def _larks_patterns(text: str, import_paths: list[str]) -> list[tuple[str, lark.
 def test_terminals_are_joined_as_lark_joins_them(name: str) -> None:
     text = (LIBRARY / f"{name}.lark").read_text(encoding="utf-8")
     language, _, roles = name.partition("_")
-    if roles in ("database", "names") and language != "unicode":  # read behind that one
-        below = ["typescript", "javascript_names"] if name == "typescript_names" else [language]
-        text = "".join((LIBRARY / f"{each}.lark").read_text(encoding="utf-8") for each in below) + text
+    behind = {"typescript_names": ["typescript", "javascript_names"], "python_members": ["python", "python_names"]}
+    below = behind.get(name, [language] if roles in ("database", "names") and language != "unicode" else [])
+    text = "".join((LIBRARY / f"{each}.lark").read_text(encoding="utf-8") for each in below) + text
     text = text if re.search("^start:", text, re.M) else text + '\nstart: "a"\n'
     assert _patterns(text, [str(LIBRARY)]) == _larks_patterns(text, [str(LIBRARY)])
 
