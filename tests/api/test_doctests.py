@@ -16,6 +16,7 @@ OPTIONAL = {
     "frontends/json_schema/reading/sources.py": "pydantic",
     "frontends/languages.py": "pydantic",
     "integrations/metrics.py": "prometheus_client",
+    "integrations/spans.py": "opentelemetry",
 }
 MODULES = sorted(
     path.relative_to(PACKAGE).as_posix()

@@ -13,7 +13,12 @@ import derivable as dv
 
 @pytest.mark.parametrize(
     ("integration", "absent"),
-    [("transformers", "torch"), ("transformers", "transformers"), ("metrics", "prometheus_client")],
+    [
+        ("transformers", "torch"),
+        ("transformers", "transformers"),
+        ("metrics", "prometheus_client"),
+        ("spans", "opentelemetry"),
+    ],
 )
 def test_what_to_install_is_said(integration: str, absent: str) -> None:
     code = (
