@@ -45,14 +45,25 @@ LexState step_all(Lexer& lexer, LexState s, const std::string& text) {
     return s;
 }
 
+// Calls act(draw, terminals, lexer, numbers of the terminals) for many lexers of random terminals.
+template <class Act>
+void for_each_lexer(Policy policy, Act act) {
+    for (uint32_t seed = 0; seed < 60; seed++) {
+        CAPTURE(seed);
+        Draw draw(seed);
+        const RandomTerminals terminals(draw);
+        Lexer lexer(policy);
+        const std::vector<TerminalId> ids = terminals.add_to(lexer);
+        act(draw, terminals, lexer, ids);
+    }
+}
+
+using Ids = std::vector<TerminalId>;
+
 }  // namespace
 
 TEST_CASE("the members that accept are the terminals that match the text") {
-    for (uint32_t seed = 0; seed < 60; seed++) {
-        Draw draw(seed);
-        const RandomTerminals terminals(draw);
-        Lexer lexer(Policy::kScannerless);
-        const std::vector<TerminalId> ids = terminals.add_to(lexer);
+    for_each_lexer(Policy::kScannerless, [](Draw& draw, const RandomTerminals& terminals, Lexer& lexer, const Ids& ids) {
         for (int i = 0; i < 10; i++) {
             const std::string text = random_text(draw, 4);
             const LexState s = step_all(lexer, lexer.start(ids, Formulas::kFree), text);
@@ -60,20 +71,15 @@ TEST_CASE("the members that accept are the terminals that match the text") {
                 const bool accepts = s != kNoState && lexer.sets.any(s, [&](LexState m) {
                     return lexer.automata.terminal_of(m) == ids[t] && lexer.automata.accepts(m);
                 });
-                CAPTURE(seed);
                 CAPTURE(text);
                 REQUIRE(accepts == terminals.patterns[t].matches(text));  // equal patterns are one terminal
             }
         }
-    }
+    });
 }
 
 TEST_CASE("bytes of one kind lead every state to the same") {
-    for (uint32_t seed = 0; seed < 60; seed++) {
-        Draw draw(seed);
-        const RandomTerminals terminals(draw);
-        Lexer lexer(Policy::kLongest);
-        const std::vector<TerminalId> ids = terminals.add_to(lexer);
+    for_each_lexer(Policy::kLongest, [](Draw& draw, const RandomTerminals&, Lexer& lexer, const Ids& ids) {
         REQUIRE(lexer.kinds.are_known());
         const LexState first = lexer.start(ids, lexer.formulas.text_start());
         for (int i = 0; i < 10; i++) {
@@ -85,15 +91,11 @@ TEST_CASE("bytes of one kind lead every state to the same") {
                     REQUIRE(lexer.automata.step(single, uint8_t(byte)) == lexer.automata.step(single, lexer.kinds.like(uint8_t(byte))));
             }
         }
-    }
+    });
 }
 
 TEST_CASE("canonical states are equal where, and only where, their languages are") {
-    for (uint32_t seed = 0; seed < 60; seed++) {
-        Draw draw(seed);
-        const RandomTerminals terminals(draw);
-        Lexer lexer(Policy::kScannerless);
-        const std::vector<TerminalId> ids = terminals.add_to(lexer);
+    for_each_lexer(Policy::kScannerless, [](Draw& draw, const RandomTerminals&, Lexer& lexer, const Ids& ids) {
         std::vector<std::pair<LexState, std::string>> met;  // a state, and what it accepts of all short texts
         for (size_t t = 0; t < ids.size(); t++)
             for (int i = 0; i < 5; i++) {
@@ -110,19 +112,12 @@ TEST_CASE("canonical states are equal where, and only where, their languages are
                 met.emplace_back(s, std::move(accepted));
             }
         for (const auto& [s, of_s] : met)
-            for (const auto& [o, of_o] : met) {
-                CAPTURE(seed);
-                REQUIRE((lexer.alike.canonical(s) == lexer.alike.canonical(o)) == (of_s == of_o));
-            }
-    }
+            for (const auto& [o, of_o] : met) { REQUIRE((lexer.alike.canonical(s) == lexer.alike.canonical(o)) == (of_s == of_o)); }
+    });
 }
 
 TEST_CASE("an exit owes that no longer attempt matches") {
-    for (uint32_t seed = 0; seed < 60; seed++) {
-        Draw draw(seed);
-        const RandomTerminals terminals(draw);
-        Lexer lexer(Policy::kLongest);
-        const std::vector<TerminalId> ids = terminals.add_to(lexer);
+    for_each_lexer(Policy::kLongest, [](Draw& draw, const RandomTerminals& terminals, Lexer& lexer, const Ids& ids) {
         for (int i = 0; i < 20; i++) {
             const std::string text = random_text(draw, 4), behind = random_text(draw, 3);
             const LexState s = step_all(lexer, lexer.start(ids, lexer.formulas.text_start()), text);
@@ -133,7 +128,6 @@ TEST_CASE("an exit owes that no longer attempt matches") {
                 for (size_t n = 1; n <= behind.size(); n++) longer = longer || pattern.matches(text + behind.substr(0, n));
             }
             const std::vector<Lexer::Exit> exits = lexer.exits(s);
-            CAPTURE(seed);
             CAPTURE(text);
             CAPTURE(behind);
             REQUIRE(exits.size() == size_t(matches));  // of equal length the first one wins, and without look-ahead it is sure
@@ -143,15 +137,11 @@ TEST_CASE("an exit owes that no longer attempt matches") {
                 REQUIRE((owed == Formulas::kViolated) == longer);
             }
         }
-    }
+    });
 }
 
 TEST_CASE("both of two formulas are owed until the first of them is violated") {
-    for (uint32_t seed = 0; seed < 60; seed++) {
-        Draw draw(seed);
-        const RandomTerminals terminals(draw);
-        Lexer lexer(Policy::kLongest);
-        const std::vector<TerminalId> ids = terminals.add_to(lexer);
+    for_each_lexer(Policy::kLongest, [](Draw& draw, const RandomTerminals&, Lexer& lexer, const Ids& ids) {
         std::vector<Obligations> owed;
         for (int i = 0; i < 20; i++) {
             const LexState s = step_all(lexer, lexer.start(ids, lexer.formulas.text_start()), random_text(draw, 3));
@@ -166,5 +156,5 @@ TEST_CASE("both of two formulas are owed until the first of them is violated") {
                     for (Obligations* each : {&first, &second, &both}) *each = lexer.formulas.step(*each, uint8_t(c));
                 REQUIRE((both == Formulas::kViolated) == (first == Formulas::kViolated || second == Formulas::kViolated));
             }
-    }
+    });
 }

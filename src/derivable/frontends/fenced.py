@@ -127,6 +127,7 @@ def _fence(joined: Joined, mark: str, names: tuple[str, ...], rules: Rules) -> E
     """A fence of one language, but for the line break behind it."""
     words = alternation([Bytes(name.encode()) for name in names])
     opening = joined.terminal(Concat((Bytes(mark.encode()), words, _BLANKS, _LINE_BREAK)), f"{mark}{names[0]}")
+    # Of three backticks these are the same texts; `fenced` is made by hand, its main state the middle of a line.
     encoding = "fenced" if len(mark) == 3 else without_lines([" " * blanks + mark for blanks in range(4)])
     return Concat((opening, _lines_of(joined, rules, encoding), _closing(joined, mark)))
 

@@ -45,6 +45,9 @@ class Processor:
         max_tokens: what `generate` is told: every text is complete within so many tokens, the end token included.
             `None`: it may be cut off.
 
+    Attributes:
+        was_called: a mask has been asked for.
+
     Raises:
         LimitError: no text is known that takes so few tokens.
     """

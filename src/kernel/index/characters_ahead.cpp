@@ -13,7 +13,7 @@ void CharactersAhead::clear() {
     characters_ = {};
     deadly_ = {};
     agreeing_ = {};
-    successors_.clear();
+    discarded_.take(successors_);
 }
 
 // The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else
@@ -23,7 +23,6 @@ CharactersAhead::Local CharactersAhead::end_of_character(Utf8State place, Local 
     const uint64_t key = pack(s, place);
     if (const Local* known = ends_of_characters_.find(key)) return *known;
     Local end = states_[s].leaves ? kDead : kUnknown;
-    // Under scannerless every state that is left can be completed: only what belongs to the character matters.
     auto look_at = [&](uint8_t byte) {
         const Utf8State to = character_step(place, byte);
         const Local after = states_.next(s, byte);
@@ -34,6 +33,7 @@ CharactersAhead::Local CharactersAhead::end_of_character(Utf8State place, Local 
         const Local other = end_of_character(to, after);
         end = end == kUnknown || end == other ? other : kDead;
     };
+    // Under scannerless every state that is left can be completed: only what belongs to the character matters.
     if (is_scannerless_) {
         for (uint8_t byte : states_[s].classes->more())
             if (end != kDead) look_at(byte);

@@ -13,6 +13,7 @@
 #include "index/stretches.hpp"
 #include "index/walk_states.hpp"
 #include "support/byte_set.hpp"
+#include "support/discard.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
@@ -21,7 +22,10 @@ class CharactersAhead {
   public:
     using Local = WalkStates::Local;
 
-    CharactersAhead(WalkStates& states, const Lexer& lexer) : states_(states), is_scannerless_(lexer.policy() == Policy::kScannerless) {}
+    CharactersAhead(const SplitParts& parts, WalkStates& states)
+        : states_(states),
+          discarded_(parts.discarded),
+          is_scannerless_(parts.lexer.policy() == Policy::kScannerless) {}
     void clear();  // where the states are cleared
 
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
@@ -86,6 +90,7 @@ class CharactersAhead {
     std::pair<Local, Local> standing_alike(const Trie& t, uint32_t i, Local s, Local other);
 
     WalkStates& states_;
+    Discard& discarded_;
     const bool is_scannerless_;
     std::vector<Ahead> ahead_;           // by state
     FlatMap<Local> ends_of_characters_;  // by state and place

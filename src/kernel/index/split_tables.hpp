@@ -16,7 +16,7 @@ struct SplitTables {
     CharactersAhead ahead;
     SplitLists lists;
 
-    SplitTables(const SplitParts& of, bool single) : parts(of), states(parts, single), ahead(states, of.lexer), lists(parts) {}
+    SplitTables(const SplitParts& of, bool single) : parts(of), states(parts, single), ahead(parts, states), lists(parts) {}
     // SAFETY: they refer to one another.
     SplitTables(const SplitTables&) = delete;
     SplitTables& operator=(const SplitTables&) = delete;

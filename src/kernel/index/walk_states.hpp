@@ -70,7 +70,7 @@ class WalkStates {
         const ByteClasses* classes = nullptr;
         std::array<Local, kNumReaches> alike{};  // on texts of a reach; see within(); kUnknown if it was not asked for yet
         std::vector<Lexer::Exit> exits;
-        // By exit and next byte: the way it is, or that it violates a obligation; under scannerless, where nothing is owed, by exit. Empty
+        // By exit and next byte: the way it is, or that it violates an obligation; under scannerless, where nothing is owed, by exit. Empty
         // for states of one member.
         std::vector<uint16_t> ways;
     };
@@ -113,7 +113,7 @@ class WalkStates {
     }
     uint32_t group_of(LexState s, Indentations::Effect effect = Indentations::kNothing);
     uint16_t way_of(TerminalId terminal, Obligations obligations, Indentations::Effect effect = Indentations::kNothing);
-    // The way of leaving through exit `e` before `byte`; kNoWay if a obligation is violated.
+    // The way of leaving through exit `e` before `byte`; kNoWay if an obligation is violated.
     uint16_t way_out(State& x, size_t e, uint8_t byte);
     size_t bytes() const { return bytes_; }  // beside the states
 

@@ -105,11 +105,14 @@ std::vector<LexState> Lexer::successors(LexState s) {
 ByteSet Lexer::apart(LexState a, LexState b, const ByteSet& of) {
     ByteSet all = sets.apart(members(a), members(b), of);
     const Obligations owed = obligations(a), other = obligations(b);
-    if (owed != other)
-        of.each([&](uint8_t byte) {
-            const uint8_t kind = kinds.like(byte);
-            if (!all[byte] && formulas.step(owed, kind) != formulas.step(other, kind)) all.set(byte);
-        });
+    if (owed == other) return all;
+    ByteSet asked, differ;  // one of each kind
+    of.each([&](uint8_t byte) {
+        const uint8_t kind = kinds.like(byte);
+        if (!asked[kind] && !all[byte] && formulas.step(owed, kind) != formulas.step(other, kind)) differ.set(kind);
+        asked.set(kind);
+        if (differ[kind]) all.set(byte);
+    });
     return all;
 }
 

@@ -36,7 +36,7 @@ from .states import MODULE, Frame, State, scope_at
 __all__ = ["ANY", "NAMES", "SLOTS", "ScopesMeaning", "without_brackets"]
 
 ANY = Names((), others=True, marked=())
-NO_NAMES = Names(())
+_NO_NAMES = Names(())
 _WORDS = {"match_word": Names(["match"]), "case_word": Names(["case"]), "wildcard": Names(["_"])}
 _NEVER_BOUND = frozenset(["__debug__"])
 
@@ -147,7 +147,7 @@ class ScopesMeaning(Meaning):
                 return _WORDS[slot]
         if slot in NAMES or slot in ("import_star", "relative"):
             return self._of_imports(state, slot)
-        return ANY if self._may_stand(state, slot) else NO_NAMES
+        return ANY if self._may_stand(state, slot) else _NO_NAMES
 
     def _any_but(self, known: frozenset[str], banned: frozenset[str]) -> Names:
         return Names(banned, others=True, marked=(self._listed(known),))
@@ -185,7 +185,7 @@ class ScopesMeaning(Meaning):
         if any(not frame.progress for frame in loops) or (
             state[inner].kind == "class" and any(f.kind in ("brackets", "loops") for f in around)
         ):
-            return NO_NAMES
+            return _NO_NAMES
         targets = frozenset().union(*(frame.names | frame.pending for frame in loops))
         return self._any(state, self._unbindable(state, "walrus") | targets)
 
@@ -201,7 +201,7 @@ class ScopesMeaning(Meaning):
     def _may_end_part(self, state: State, slot: str) -> Names:
         frame = state[-1]
         if slot == "comp_for":
-            return ANY if frame.kind == "loops" or not frame.progress else NO_NAMES
+            return ANY if frame.kind == "loops" or not frame.progress else _NO_NAMES
         if frame.kind not in ("brackets", "loops"):
             return ANY
         rest = frame.owed if slot == "comma" else rest_owed(state)
@@ -209,7 +209,7 @@ class ScopesMeaning(Meaning):
             return ANY
         around = self._without_top(state, slot)
         is_later = self._later and is_deferred(around) and rest.isdisjoint(valueless(around))
-        return ANY if is_later or awaits_loops(around) else NO_NAMES
+        return ANY if is_later or awaits_loops(around) else _NO_NAMES
 
     @staticmethod
     def _without_top(state: State, slot: str) -> State:
@@ -238,14 +238,14 @@ class ScopesMeaning(Meaning):
         unbindable = self._unbindable(state, slot)
         if slot == "import_star":
             in_module = scope_at(state) == 0
-            return ANY if in_module and imports is not None and imports.public(path) else NO_NAMES
+            return ANY if in_module and imports is not None and imports.public(path) else _NO_NAMES
         if slot == "alias":
             return self._any(state, unbindable)
         if slot == "relative":
-            return ANY if imports is None else NO_NAMES
+            return ANY if imports is None else _NO_NAMES
         binds = slot in ("package", "imported")
         if imports is None:
-            return NO_NAMES if slot in ("submodule", "member") else self._any(state, unbindable) if binds else ANY
+            return _NO_NAMES if slot in ("submodule", "member") else self._any(state, unbindable) if binds else ANY
         match slot:
             case "package" | "renamed_package" | "from_package":
                 there = imports.packages("")
