@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "masks/prewarm.hpp"
+#include "matching/prewarm.hpp"
 #include "support/archive.hpp"
 #include "support/errors.hpp"
 #include "support/packed.hpp"
@@ -145,7 +145,7 @@ void Constraint::archive_splits(Archive& a) {
     stacks_.archive(a);
     spanner_->archive(a, numbers);
     liveness_.archive(a);
-    masks_.archive(a, numbers);
+    masks_.maker().archive(a, numbers);
 }
 
 void Constraint::restore_splits() {
@@ -193,7 +193,7 @@ Stats Constraint::stats() {
     s.counters = masks_.counters;
     s.run_bytes = access_.run_bytes();
     s.rows = masks_.cache().size();
-    s.row_bytes = masks_.cache().bytes() + masks_.part_bytes();
+    s.row_bytes = masks_.cache().bytes() + masks_.maker().bytes();
     s.lr_states = lr_.num_states();
     s.stack_nodes = stacks_.num_live();
     s.spanner_bytes = spanner_->bytes();
@@ -235,20 +235,20 @@ void Constraint::collect() {
         masks_.forget();
         lexemes_.members().forget_tallies();
         tallies.begin_collection();
-        masks_.each_partial([&](const Parse& t) { tallies.mark(t.environment); });
+        masks_.maker().each_partial([&](const Parse& t) { tallies.mark(t.environment); });
         runs_.each_halted([&](const Parse& t) { tallies.mark(t.environment); });
     }
     if (with_slots) {
         const auto mark = [&](const Parse& t) { slots_.mark(t.meaning, t.slot); };
         slots_.begin_collection();
-        masks_.each_partial(mark);
+        masks_.maker().each_partial(mark);
         runs_.each_halted(mark);
         for (const Parse& t : initial_) mark(t);
     }
     num_collections_++;
     stacks_.collect([&](const std::function<void(Frontier)>& mark) {
         for (const Parse& t : initial_) mark(t.stack);
-        masks_.each_partial([&](const Parse& t) { mark(t.stack); });
+        masks_.maker().each_partial([&](const Parse& t) { mark(t.stack); });
         runs_.each_halted([&](const Parse& t) { mark(t.stack); });
         places.each([&](const Moment* now) {
             for (const Moment* h = now; h && h->collection != num_collections_; h = h->before) {
@@ -270,7 +270,7 @@ void Constraint::collect() {
 void Constraint::give_back() {
     if (access_.is_suspended()) return;
     masks_.forget();
-    masks_.forget_partials();
+    masks_.maker().forget_partials();
     runs_.forget_halted();
     environments_.tallies.want_collection();
     collect();

@@ -22,8 +22,8 @@
 #include "budgets/witnesses.hpp"
 #include "liveness/liveness.hpp"
 #include "masks/masks.hpp"
-#include "masks/possible_names.hpp"
 #include "masks/text_ends.hpp"
+#include "matching/possible_names.hpp"
 #include "sequence/environment.hpp"
 #include "sequence/history.hpp"
 #include "sequence/lexemes.hpp"
@@ -61,7 +61,7 @@ struct ConstraintSpec {
 };
 
 struct Stats {
-    Masks::Counters counters;
+    MaskCounters counters;
     uint64_t rows = 0, lr_states = 0, stack_nodes = 0, spanner_bytes = 0, row_bytes = 0, run_bytes = 0;
     bool separable = false;
 };

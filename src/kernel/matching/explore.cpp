@@ -31,7 +31,7 @@ Explorer::Keys Explorer::keys_of(const Parses& parses) {
             for (size_t k = 1; k < kKeys; k++)
                 for (size_t i = 0; i < std::min(k, words_.size()); i++) of_parse[k] = mix(of_parse[k] ^ words_[i]);
         };
-        const MaskCache::Endings endings = constraint_->masks().endings(t);
+        const MaskCache::Endings endings = constraint_->masks().maker().endings(t);
         for (const auto& ending : endings) add(stacks.future(ending.after.stack, Reach::kDeep, kKeys - 1, false, words_, looked_));
         if (!endings.size) add(stacks.signature(t.stack, kKeys - 2, words_));
         for (size_t k = 0; k < kKeys; k++) all[k] += mix(of_parse[k] + k);  // in whatever order

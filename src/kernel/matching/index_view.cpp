@@ -120,7 +120,7 @@ IndexView view(Constraint& c) {
     out.splits = c.spanner().num_splits();
     out.lexer_bytes = c.spanner().lexer.bytes();
     out.split_bytes = c.spanner().bytes() - out.lexer_bytes;
-    out.part_bytes = c.masks().part_bytes();
+    out.part_bytes = c.masks().maker().bytes();
     out.mask_bytes = cache.bytes();
     cache.each([&](LexState lex, const std::vector<const PackedMask*>& masks, uint64_t keys, uint64_t depth) {
         if (masks.empty()) return;

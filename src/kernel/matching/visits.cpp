@@ -98,7 +98,8 @@ class Rows {
             Mask& mask = masks.emplace_back();
             const PackedMask* row = cache.find(t, &mask.key);
             if (!row) continue;
-            if (const MaskCache::Endings endings = constraint_.masks().endings(t); endings.size) cache.find(t, endings, &mask.words_behind);
+            if (const MaskCache::Endings endings = constraint_.masks().maker().endings(t); endings.size)
+                cache.find(t, endings, &mask.words_behind);
             const auto [number, fresh] = numbers_.try_emplace(row, uint32_t(rows_.size()));
             if (fresh) rows_.push_back(row->words());
             mask.is_known = true;
@@ -182,7 +183,7 @@ uint32_t Visits::replay(const std::shared_ptr<Constraint>& constraint, std::stri
                 if (row >= rows.size() || hops > uint32_t(MaskCache::kMaxHops) || beside > ReachTrie::kAll)
                     throw BadArtifact("its index names a mask that is not there");
                 if (cache.bytes() > c.limits().cache_bytes / 2 || cache.is_large()) return kept;
-                const MaskCache::Endings endings = words_behind ? c.masks().endings(parses[k]) : MaskCache::Endings();
+                const MaskCache::Endings endings = words_behind ? c.masks().maker().endings(parses[k]) : MaskCache::Endings();
                 if (numbers[row] < 0) numbers[row] = cache.row_of(PackedMask(rows[row]));
                 if (endings.size) cache.keep(parses[k], endings, words_behind, beside, numbers[row]);
                 kept += cache.keep(parses[k], {hops, beside}, numbers[row]) != nullptr;

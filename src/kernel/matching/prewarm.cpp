@@ -1,4 +1,4 @@
-#include "masks/prewarm.hpp"
+#include "matching/prewarm.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "masks/possible_names.hpp"
+#include "matching/possible_names.hpp"
 
 #include <algorithm>
 #include <memory>
