@@ -47,8 +47,10 @@ class Failures(logging.Handler):
         self.count += "Unexpected: grammar" in record.getMessage()
 
 
-def generate(engine: Any, schemas: list[Any], tokens: int, temperature: float, first: int) -> dict[str, Any]:
-    """One round: all requests at once, step by step."""
+def generate(
+    engine: Any, schemas: list[Any], tokens: int, temperature: float, first: int, prompts: list[str] | None = None
+) -> dict[str, Any]:
+    """One round: all requests at once, step by step. `prompts`: one for each of them."""
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
@@ -61,7 +63,7 @@ def generate(engine: Any, schemas: list[Any], tokens: int, temperature: float, f
             max_tokens=tokens, temperature=temperature, seed=first + number, structured_outputs=asked
         )
         try:
-            engine.add_request(f"{first}-{number}", PROMPT, params)
+            engine.add_request(f"{first}-{number}", PROMPT if prompts is None else prompts[number], params)
             counts["requests"] += 1
         except Exception:
             counts["refused"] += 1

@@ -58,6 +58,35 @@ def test_a_refusal_says_why(provider: Any, exporter: Any, compiler: Any) -> None
     assert not span.events
 
 
+def test_a_request_of_another_process(provider: Any, exporter: Any) -> None:
+    spans = Spans(provider)
+    headers = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "other": "x"}
+    with spans.of_request(headers), spans.compiling("regex"):
+        pass
+    with spans.of_request(None), spans.compiling("regex"):
+        pass
+    current = provider.get_tracer("server").start_as_current_span("request")
+    with current, spans.of_request(headers), spans.compiling("regex"):
+        pass
+    told, alone, within, request = exporter.get_finished_spans()
+    assert f"{told.context.trace_id:x}" == "a" * 32 and f"{told.parent.span_id:x}" == "b" * 16
+    assert alone.parent is None and alone.context.trace_id != told.context.trace_id
+    assert within.parent.span_id == request.context.span_id  # what is current knows more than headers
+
+
+def test_a_refusal_by_a_host_says_what_was_wrong(provider: Any, exporter: Any, compiler: Any) -> None:
+    class Refused(dv.DerivableError):
+        """As hosts refuse a request."""
+
+    with pytest.raises(Refused), Spans(provider).compiling("regex"):
+        try:
+            compiler.compile(dv.Grammar.from_regex("a("))
+        except dv.DerivableError as error:
+            raise Refused("refused") from error
+    (span,) = exporter.get_finished_spans()
+    assert span.attributes["error.type"] == "GrammarSyntaxError" and span.status.description == "refused"
+
+
 def test_without_a_provider_nothing_happens(compiler: Any) -> None:
     with Spans().compiling("regex") as span:
         compiler.compile(dv.Grammar.from_regex("ab"))

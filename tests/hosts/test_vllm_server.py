@@ -7,14 +7,7 @@ mask, and the server's own counters say whose mask it was.
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +18,8 @@ pytest.importorskip("vllm", reason="vLLM is not installed: make test-hosts insta
 openai = pytest.importorskip("openai")
 
 from small_llama import SPECIAL  # noqa: E402
-from vllm_engine import ENVIRONMENT, write_llama  # noqa: E402
+from vllm_engine import write_llama  # noqa: E402
+from vllm_server import Server  # noqa: E402
 
 SCHEMA = {
     "type": "object",
@@ -39,76 +33,7 @@ TOOLS: list[Any] = [
     {"type": "function", "function": {"name": "find", "parameters": FIND}},
     {"type": "function", "function": {"name": "stop", "parameters": {"type": "object", "properties": {}}}},
 ]
-SAID = [{"role": "user", "content": "Say:"}]
 BEGUN = [{"role": "user", "content": "Think: <think>"}]
-
-
-class Server:
-    """A server in a process of its own, and what its counters say."""
-
-    def __init__(self, model: Path, folder: Path, *options: str) -> None:
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = found.getsockname()[1]
-        counted = folder / "counted"
-        counted.mkdir()
-        self.log = folder / "log.txt"
-        environment = {
-            **os.environ,
-            **ENVIRONMENT,
-            "PROMETHEUS_MULTIPROC_DIR": str(counted),
-        }
-        environment.pop("VLLM_ENABLE_V1_MULTIPROCESSING", None)  # the engine has a process of its own
-        environment.pop("VLLM_LOGGING_LEVEL", None)
-        command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
-        command += ["--host", "127.0.0.1", "--port", str(self.port), "--served-model-name", "small"]
-        command += [
-            "--enforce-eager",
-            "--dtype",
-            "float32",
-            "--max-model-len",
-            "1024",
-            "--max-num-seqs",
-            "16",
-            *options,
-        ]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                command, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        self.client = openai.OpenAI(base_url=f"http://127.0.0.1:{self.port}/v1", api_key="none", max_retries=0)
-
-    def wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and self.process.poll() is None:
-            try:
-                self.fetch("health")
-                return
-            except OSError:
-                time.sleep(0.5)
-        raise AssertionError(f"the server does not answer:\n{self.log.read_text()[-3000:]}")
-
-    def fetch(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{path}", timeout=30) as answer:
-            found: str = answer.read().decode()
-            return found
-
-    def counted(self, name: str) -> float:
-        """The sum of a counter over its labels."""
-        found = re.findall(rf"^derivable_{name}(?:{{[^}}]*}})? (\S+)$", self.fetch("metrics"), re.MULTILINE)
-        return sum(map(float, found))
-
-    def chat(self, messages: Any = SAID, **options: Any) -> Any:
-        return self.client.chat.completions.create(
-            model="small", messages=messages, **{"max_tokens": 150, "temperature": 1.0, "seed": 5, **options}
-        )
-
-    def stop(self) -> None:
-        os.killpg(self.process.pid, signal.SIGTERM)
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")

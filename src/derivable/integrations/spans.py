@@ -11,12 +11,14 @@ A span lies within the one that is current, so that a trace of a request shows h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 try:
-    from opentelemetry.trace import Status, StatusCode, TracerProvider, get_tracer
+    from opentelemetry.context import attach, detach
+    from opentelemetry.trace import Status, StatusCode, TracerProvider, get_current_span, get_tracer
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 except ImportError as error:
     message = "derivable.integrations.spans needs opentelemetry-api: pip install 'derivable[spans]'"
     raise ImportError(message) from error
@@ -65,6 +67,28 @@ class Spans:
             yield span
 
     @contextmanager
+    def of_request(self, headers: Mapping[str, str] | None) -> Iterator[None]:
+        """While something is done for a request of another process: spans within belong to the trace of the request.
+
+        Args:
+            headers: `traceparent` and `tracestate`, as W3C's Trace Context has them; others do not matter. Without
+                them, and where a span is current, nothing is changed.
+
+        Example:
+            >>> with Spans().of_request({"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}):
+            ...     f"{get_current_span().get_span_context().trace_id:x}"
+            'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+        """
+        if not headers or get_current_span().get_span_context().is_valid:
+            yield
+            return
+        token = attach(TraceContextTextMapPropagator().extract(headers))
+        try:
+            yield
+        finally:
+            detach(token)
+
+    @contextmanager
     def _within(self, name: str, kind: str) -> Iterator[Any]:
         # Errors are recorded here: a grammar that is refused is an answer, so no stack of the server's goes with it.
         with self._tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as span:
@@ -72,6 +96,8 @@ class Spans:
             try:
                 yield span
             except DerivableError as error:
-                span.set_attribute("error.type", type(error).__name__)
+                # What a host's own error was made of says more.
+                cause = error.__cause__ if isinstance(error.__cause__, DerivableError) else error
+                span.set_attribute("error.type", type(cause).__name__)
                 span.set_status(Status(StatusCode.ERROR, str(error)))
                 raise

@@ -18,6 +18,7 @@ from ...errors import DerivableError, LimitError
 from ...matcher import Matcher
 from ..drafts import draft_of
 from ..specs import is_turn
+from . import tracing
 from .requests import METRICS, Constraints, constraints_of, grammar_of
 
 __all__ = ["Backend", "RequestGrammar"]
@@ -34,15 +35,16 @@ class RequestGrammar(StructuredOutputGrammar):
 
     Args:
         constraint: what the text has to be.
-        whole: it is the whole turn, reasoning included, so that vLLM's own gate is not to wait for the end of that.
+        kind: what its grammar was made of. A `turn` has the reasoning in it, so that vLLM's own gate is not to wait for
+            the end of that.
 
     Attributes:
         request: vLLM's; `None` before `keep`.
     """
 
-    def __init__(self, constraint: Constraint, *, whole: bool = False) -> None:
+    def __init__(self, constraint: Constraint, *, kind: str = "json") -> None:
         self.matcher: Matcher = constraint.matcher()
-        self.whole = whole
+        self.kind = kind
         self.request: Any = None
         self._most = self._drafts = 0
         self._reasons = False
@@ -139,12 +141,17 @@ class RequestGrammar(StructuredOutputGrammar):
     def fill_bitmask(self, bitmask: Any, batch_index: int) -> None:
         """Writes the mask into a row of an int32 tensor on the CPU."""
         self._settle()
-        begin = perf_counter() if self._is_first else 0.0
+        if not self._is_first:
+            self._fill(bitmask, batch_index)
+            return
+        self._is_first, begin = False, perf_counter()
+        with tracing.of_request(getattr(self.request, "trace_headers", None)), tracing.first_mask(self.kind):
+            self._fill(bitmask, batch_index)
+        METRICS.first_mask(perf_counter() - begin)
+
+    def _fill(self, bitmask: Any, batch_index: int) -> None:
         # PERF: by way of numpy; a tensor's own protocol takes 3 us more.
         fill_bitmasks([self.matcher], bitmask.numpy(), rows=[batch_index], threads=1)
-        if self._is_first:
-            self._is_first = False
-            METRICS.first_mask(perf_counter() - begin)
 
     def bar(self, bitmask: Any, batch_index: int, reasoner: Any) -> None:
         """In a row of the reasoning, which may say anything: no token that ends it, or the turn, without a text.
@@ -202,10 +209,12 @@ class Backend(StructuredOutputBackend):
         Raises:
             RequestRefusedError: it cannot be enforced exactly.
         """
-        kind = request_type.name.lower()
-        grammar, whole = grammar_of(kind, grammar_spec, compact=self._compact), is_turn(kind, grammar_spec)
-        state = RequestGrammar(self.constraints.compile(grammar, stop_token_ids), whole=whole)
-        METRICS.began("turn" if whole else kind)
+        given = request_type.name.lower()
+        kind = "turn" if is_turn(given, grammar_spec) else given
+        with tracing.compiling(kind):
+            grammar = grammar_of(given, grammar_spec, compact=self._compact)
+            state = RequestGrammar(self.constraints.compile(grammar, stop_token_ids), kind=kind)
+        METRICS.began(kind)
         METRICS.look(self.constraints.stats)
         return state
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any
 
+from . import tracing
 from .backend import RequestGrammar
 from .proposer import is_ours
 from .requests import METRICS
@@ -30,13 +31,15 @@ def _tell_budgets(manager: Any) -> None:
 
     @wraps(create)
     def _create_grammar(self: Any, request: Any) -> Any:
-        state = create(self, request)
+        with tracing.of_request(request.trace_headers):
+            state = create(self, request)
         if isinstance(state, RequestGrammar):
             config = self.vllm_config
             most = min(request.max_tokens, config.model_config.max_model_len - request.num_prompt_tokens)
-            if state.whole:  # the mask begins with the first token, whatever reasoning parser there is
+            is_turn = state.kind == "turn"
+            if is_turn:  # the mask begins with the first token, whatever reasoning parser there is
                 request.structured_output_request.reasoning_ended = True
-            reasons = self.reasoner_cls is not None and not self.enable_in_reasoning and not state.whole
+            reasons = self.reasoner_cls is not None and not self.enable_in_reasoning and not is_turn
             state.keep(request, most, reasons=reasons, drafts=config.num_speculative_tokens)
         return state
 

@@ -16,6 +16,8 @@ from ...apply import apply_bitmask
 from ...constraint import Constraint
 from ...errors import LimitError
 from ...frontends.tool_families import families
+from ..specs import is_turn
+from . import tracing
 from .backend import Backend
 from .manager import extend
 from .processor import ASYNCHRONOUS, NAME, REGISTERED, RUNNER, is_registered
@@ -110,11 +112,14 @@ def validate(sampling_params: Any) -> None:
         grammar_of(*_asked(params))
 
 
+def _field(params: Any) -> tuple[str, Any]:
+    fields = ("json", "regex", "choice", "grammar", "structural_tag")
+    return next(((kind, spec) for kind in fields if (spec := getattr(params, kind)) is not None), ("json_object", ""))
+
+
 def _asked(params: Any) -> tuple[str, Any]:
-    for kind in ("json", "regex", "choice", "grammar", "structural_tag"):
-        if (spec := getattr(params, kind)) is not None:
-            return kind, json.dumps(spec) if kind == "json" and not isinstance(spec, str) else spec
-    return "json_object", ""
+    kind, spec = _field(params)
+    return kind, json.dumps(spec) if kind == "json" and not isinstance(spec, str) else spec
 
 
 def _closed(schema: Any) -> str:
@@ -144,8 +149,9 @@ def _guard() -> None:
     @wraps(judge)
     def _validate_params(self: Any, params: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            result = judge(self, params, *args, **kwargs)
-            _check(self, params)
+            with tracing.compiling(_kind(self, params)):
+                result = judge(self, params, *args, **kwargs)
+                _check(self, params)
         except RequestRefusedError as error:
             METRICS.refused(error)
             raise
@@ -155,7 +161,8 @@ def _guard() -> None:
     def process_inputs(self: Any, request_id: str, prompt: Any, params: Any, *args: Any, **kwargs: Any) -> Any:
         ids = prompt.get("prompt_token_ids") if isinstance(prompt, dict) else None
         params = with_prompt(params, ids, self.tokenizer)
-        return process(self, request_id, prompt, params, *args, **kwargs)
+        with tracing.of_request(kwargs.get("trace_headers")):
+            return process(self, request_id, prompt, params, *args, **kwargs)
 
     InputProcessor.__init__, InputProcessor._validate_params = __init__, _validate_params
     InputProcessor.process_inputs = process_inputs
@@ -225,6 +232,22 @@ def _check(inputs: Any, params: Any) -> None:
         constraint.vocabulary.eos_ids
     ):
         raise RequestRefusedError("min_tokens=1, but the only text is the empty one. Leave min_tokens out.")
+
+
+def _kind(inputs: Any, params: Any) -> str | None:
+    """What a request asks this engine for; `None`: nothing."""
+    given = (getattr(params, "extra_args", None) or {}).get(NAME)
+    outputs = getattr(params, "structured_outputs", None)
+    if given is not None:
+        try:
+            kind, spec = spec_of(given)
+        except RequestRefusedError:  # it is refused when it is judged
+            return "unknown"
+    elif outputs is not None and _is_installed() and inputs.structured_outputs_config.backend == "xgrammar":
+        kind, spec = _field(outputs)
+    else:
+        return None
+    return "turn" if is_turn(kind, spec) else kind
 
 
 def _check_budget(constraint: Constraint, max_tokens: int | None, context: int) -> None:
