@@ -31,7 +31,7 @@ fi
 "$VENV/bin/python" -m pytest -q -W default tests/hosts/test_vllm.py
 # In this order: a process in which vLLM's n-grams have loaded numba makes no other engine (vLLM 0.32).
 "$VENV/bin/python" -m pytest -q -W default tests/hosts/test_vllm_scheduling.py tests/hosts/test_vllm_drafts.py tests/hosts/test_vllm_budgets.py
-"$VENV/bin/python" -m pytest -q -W default tests/hosts/test_vllm_server.py tests/hosts/test_metrics.py
+"$VENV/bin/python" -m pytest -q -W default tests/hosts/test_vllm_server.py tests/hosts/test_vllm_spans.py tests/hosts/test_metrics.py tests/hosts/test_spans.py
 "$VENV/bin/python" -m pytest -q -W default tests/hosts/test_ray.py tests/hosts/test_hosts.py tests/hosts/test_llama_cpp_python.py
 "$VENV/bin/python" -m pytest -q -W default tests/hosts/test_sglang.py || [ $? = 5 ] # 5: skipped as a whole
 

@@ -23,6 +23,7 @@ from .grammar import Grammar
 from .limits import Limits
 from .support.arguments import instance, integer
 from .vocabulary import Vocabulary
+from .warm.artifact import packed
 from .warm.store import ArtifactStore, store_at
 
 __all__ = ["Compiler", "compile_async"]
@@ -162,7 +163,7 @@ class Compiler:
                 return
             begin = perf_counter_ns()
             constraint = compile(grammar, self.vocabulary, **self._options)
-            size = len(constraint.to_bytes())
+            size = len(packed(constraint._plan_now(), self.vocabulary.fingerprint))  # a meaning cannot be saved
         except BaseException as error:
             self._drop(key, future)
             with self._lock:

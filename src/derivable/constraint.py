@@ -311,15 +311,18 @@ class Constraint(CompiledGrammar):
         self._filled = (found,)
 
     def _to_save(self) -> Plan:
-        """The plan, with what the index was filled with since it was made.
-
-        PERF: written when it is to be saved. Made along with the index it was a tenth of compiling ahead of time.
-        """
         if self.grammar is not None and self.grammar.meaning is not None:
             raise ArtifactError(
                 "a constraint with a meaning cannot be saved: what its names are is Python. Save that of the grammar "
                 "without it, or compile where it is needed."
             )
+        return self._plan_now()
+
+    def _plan_now(self) -> Plan:
+        """The plan, with what the index was filled with since it was made.
+
+        PERF: written when it is to be saved. Made along with the index it was a tenth of compiling ahead of time.
+        """
         if not self._plan.has_fixed_states:
             self._filled = ()
         elif filled := self._filled:

@@ -9,6 +9,7 @@ import pickle
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,20 @@ VOCABULARY = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), 
 
 def regex(pattern: str) -> dv.Grammar:
     return dv.Grammar.from_regex(pattern)
+
+
+def test_grammars_with_a_meaning_are_kept_too(tmp_path: Path) -> None:
+    """They cannot be saved, and have a size all the same."""
+    pattern = r"(a|bb)-\1"
+    for store in (None, tmp_path):
+        compiler = dv.Compiler(VOCABULARY, store=store)
+        matcher = compiler.compile(regex(pattern)).matcher()
+        matcher.advance_bytes(b"bb-b")
+        assert matcher.allowed_tokens().tolist() == [ord("b")]
+        assert compiler.compile(regex(pattern)) is matcher.constraint
+        assert compiler.stats()["kept"] == 1 and compiler.stats()["bytes"] > 0
+    with pytest.raises(dv.ArtifactError, match="meaning"):
+        matcher.constraint.to_bytes()
 
 
 def test_what_was_compiled_is_kept_between_requests() -> None:

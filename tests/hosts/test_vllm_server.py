@@ -103,6 +103,7 @@ KINDS: dict[str, tuple[dict[str, Any], str]] = {
     "json": ({"json": {"enum": [1, "a"]}}, r'1|"a"'),
     "json_object": ({"json_object": True}, r"\{[\s\S]*\}"),
     "regex": ({"regex": "(ab){3}[0-9]"}, "(ab){3}[0-9]"),
+    "back reference": ({"regex": r"([a-c]{3})-\1"}, r"([a-c]{3})-\1"),
     "choice": ({"choice": ["yes", "no"]}, "yes|no"),
     "grammar": ({"grammar": 'root ::= "x" [0-9]{3}'}, "x[0-9]{3}"),
     "lark": ({"grammar": 'start: "x" /[0-9]{3}/'}, "x[0-9]{3}"),
