@@ -71,7 +71,7 @@ class Server:
             )
 
     async def wait(self, session: ClientSession) -> None:
-        end = time.monotonic() + 240
+        end = time.monotonic() + 900
         while time.monotonic() < end and self.process.poll() is None:
             try:
                 async with session.get(f"{self.url}/health") as answer:

@@ -47,7 +47,7 @@ def running(model: Path, factory: pytest.TempPathFactory, *options: str) -> Iter
     tools = ("--enable-auto-tool-choice", "--tool-call-parser", "derivable-qwen-3")
     made = Server(model, factory.mktemp("server"), *tools, *options)
     try:
-        made.wait(240)
+        made.wait(900)
         yield made
     finally:
         made.stop()
@@ -93,6 +93,12 @@ def test_response_format_of_a_schema(server: Server, masked: Any, strict: bool) 
 
 def test_response_format_of_an_object(server: Server, masked: Any) -> None:
     assert isinstance(json.loads(answer_of(server.chat(response_format={"type": "json_object"}))), dict)
+
+
+def test_a_format_of_the_responses_api(server: Server, masked: Any) -> None:
+    form: Any = {"format": {"type": "json_schema", "name": "x", "schema": SCHEMA, "strict": True}}
+    made = server.client.responses.create(model="small", input="Say:", text=form, max_output_tokens=150)
+    assert made.status == "completed" and set(json.loads(made.output_text)) == {"name", "n"}
 
 
 TAG = {
