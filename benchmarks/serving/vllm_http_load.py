@@ -2,11 +2,11 @@
 
 `python benchmarks/serving/vllm_http_load.py --seconds 600 --clients 64`, where vLLM is installed, too.
 
-The server has two processes, one that judges requests and one with the engine and the embedded model, exported. A part
+The server has three processes: one judges requests, one has vLLM's scheduler, one the embedded model, exported. A part
 of the good requests is streamed, asks for several texts, or goes away in the middle. The program fails for an answer
 with another status than 200 or 400, a good one that is not 200, a text outside of its grammar or cut off, a server that
 has ended or still holds requests, and memory that grows: the mean of the last fifth of the time against that of the
-fifth before it, in either process, by more than `--growth` MB. What is kept of grammars is bounded by
+fifth before it, in any of its processes, by more than `--growth` MB. What is kept of grammars is bounded by
 `DERIVABLE_VLLM_CACHE_MB`, here 32, so that it is full long before.
 
 While requests are made, a health check goes to the server four times a second: how long it takes to be answered is how
@@ -82,7 +82,7 @@ class Server:
         raise SystemExit(f"the server has not started:\n{self.log.read_text()[-3000:]}")
 
     def resident(self) -> dict[str, float]:
-        """MB of memory of the server's process and of the engine's."""
+        """MB of memory of the server's process, the engine's (`enginecore`) and that of the model (`worker`)."""
         found = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -92,9 +92,9 @@ class Server:
             except (OSError, IndexError):
                 continue
             if group == self.process.pid:
-                kind = "server" if int(path.parent.name) == self.process.pid else "engine"
-                if kind == "server" or "EngineCore" in name:
-                    found[kind] = pages * 4096 / 1e6
+                titled = re.match(r"VLLM::(\w+)", name)
+                if titled or int(path.parent.name) == self.process.pid:
+                    found[titled[1].lower() if titled else "server"] = pages * 4096 / 1e6
         return found
 
     def stop(self) -> None:
@@ -261,8 +261,8 @@ def grown(samples: list[tuple[float, dict[str, float]]], most: float) -> list[st
         seconds, found = samples[at]
         print(f"    {seconds:4.0f} s: " + ", ".join(f"{kind} {size:,.0f} MB" for kind, size in sorted(found.items())))
     fifth = max(len(samples) // 5, 1)
-    for kind in ("server", "engine"):
-        sizes = [found[kind] for _, found in samples]
+    for kind in sorted(samples[-1][1]):
+        sizes = [found[kind] for _, found in samples if kind in found]
         before, last = statistics.mean(sizes[-2 * fifth : -fifth]), statistics.mean(sizes[-fifth:])
         print(f"    {kind}: {before:,.1f} MB in the fourth fifth, {last:,.1f} MB in the last")
         if last - before > most:
