@@ -243,6 +243,8 @@ async def run(server: Server, options: argparse.Namespace) -> list[str]:
         watching.cancel()
         wrong += grown(samples, options.growth)
         await asyncio.sleep(5)
+        if server.process.poll() is not None:
+            return [*wrong, "the server has ended"]
         async with session.get(f"{server.url}/metrics") as answer:
             metrics = await answer.text()
         for name in ("num_requests_running", "num_requests_waiting"):
@@ -285,12 +287,13 @@ def main() -> None:
         server = Server(Path(folder), options.timeout, options.threads)
         try:
             wrong = asyncio.run(run(server, options))
-            if server.process.poll() is not None:
-                wrong.append("the server has ended")
             found = re.findall(r"^.*Unexpected: grammar.*$", server.log.read_text(), re.MULTILINE)
             wrong += [f"the log: {each[:300]}" for each in found]
         finally:
             server.stop()
+            if wrong:
+                errors = re.findall(r"^.*(?:ERROR|Error|CRITICAL).*$", server.log.read_text(), re.MULTILINE)
+                print("\n".join(["the log of the server:", *errors[:100]]))
     for each in wrong[:20]:
         print("WRONG", each[:400])
     if wrong:
