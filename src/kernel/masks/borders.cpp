@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -150,6 +151,7 @@ class Borders::Search {
 
     void visit(const Nodes& nodes, const Parse& t, const LineEnds& line_ends) {
         Lexer& lexer = b_.engine_.access.lexer();
+        if (!seen_.insert({nodes, t.stack, t.environment, t.lex, line_ends}).second) return;
         if (lexer.is_fresh(t.lex)) begin(t.stack, t.environment, nodes);
         const uint64_t ignored = b_.distance(t.stack);  // from the end of an ignored lexeme on
         const LexemeEnds::Ends ends = b_.ends_.find(nodes, t.lex, t.environment, b_.distances_, ignored);
@@ -197,6 +199,7 @@ class Borders::Search {
     }
 
     Borders& b_;
+    std::set<std::tuple<Nodes, Frontier, Environment, LexState, LineEnds>> seen_;
     std::map<std::tuple<Frontier, Environment, uint32_t>, std::vector<Nodes>> found_;
     std::map<std::tuple<Frontier, Environment, LexState, Symbol, LineEnds>, std::vector<Nodes>> names_;
 };

@@ -177,12 +177,12 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
     std::unordered_set<std::string> texts;  // in small letters: nodes are looked for in any case, and looked at one by one
     for (const std::string& text : *unlike) texts.insert(small(text));
     std::vector<Text> apart;
-    for (const std::string& text : texts) {
-        if (text.empty()) continue;  // where it stands it is that name: it ends before the token
-        if (!nodes) add_below(Runs::kRoot, text, {}, apart);
-        else
-            for (uint32_t node : *nodes) add_below(node, text, {}, apart);
-    }
+    std::vector<std::string> sorted(texts.begin(), texts.end());
+    std::sort(sorted.begin(), sorted.end());
+    // Where the empty one stands it is that name: it ends before the token.
+    const std::string* const first = sorted.data() + (!sorted.empty() && sorted.front().empty());
+    for (uint32_t node : nodes ? *nodes : std::vector<uint32_t>{Runs::kRoot})
+        add_below(node, first, sorted.data() + sorted.size(), {}, apart);
     std::unordered_set<uint32_t> taken;  // nodes
     for (const Text& text : apart) taken.insert(text.node);
     Inside found{nodes, any.tokens, {}};
@@ -408,15 +408,28 @@ ByteSet Names::bytes_of(const std::vector<uint32_t>& nodes) const {
     return bytes;
 }
 
-// Where a text leads from a node, in any case.
-void Names::add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const {
-    if (read.size() == text.size()) return found.push_back({node, kNoState, 0, read, {}});
-    const Trie& trie = vocabulary_.trie;
-    const uint32_t end = node == Runs::kRoot ? trie.size() : trie.end[node];
-    for (uint32_t child = node + 1; child < end; child = trie.end[child]) {
-        work();
-        if (small(char(trie.byte[child])) == small(text[read.size()])) add_below(child, text, read + char(trie.byte[child]), found);
+// Where texts lead from a node, in any case: some that have been read so far, sorted and in small letters.
+void Names::add_below(uint32_t node, const std::string* first, const std::string* last, const std::string& read,
+                      std::vector<Text>& found) {
+    if (first != last && first->size() == read.size()) {
+        found.push_back({node, kNoState, 0, read, {}});
+        ++first;
     }
+    if (first == last) return;
+    ByteSet next;
+    for (const std::string* text = first; text != last; ++text) {
+        const char c = (*text)[read.size()];
+        next.set(uint8_t(c));
+        if (c >= 'a' && c <= 'z') next.set(uint8_t(c - 'a' + 'A'));
+    }
+    each_child(node, next, [&](uint32_t child) {
+        work();
+        const char byte = char(vocabulary_.trie.byte[child]);
+        const auto is_before = [&](const std::string& text) { return uint8_t(text[read.size()]) < uint8_t(small(byte)); };
+        const auto is_of = [&](const std::string& text) { return text[read.size()] == small(byte); };
+        const std::string* const begin = std::partition_point(first, last, is_before);
+        add_below(child, begin, std::partition_point(begin, last, is_of), read + byte, found);
+    });
 }
 
 // In any case.

@@ -129,7 +129,7 @@ class Names {
     bool is_written_below(uint32_t node, const std::string& text, Written how) const;
     // Bytes with which what follows a slot may begin, and perhaps others.
     const ByteSet& next_bytes(Symbol slot);
-    void add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const;
+    void add_below(uint32_t node, const std::string* first, const std::string* last, const std::string& read, std::vector<Text>& found);
 
     const Engine engine_;
     Lexemes& lexemes_;
