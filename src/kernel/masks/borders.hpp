@@ -5,13 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "masks/lexeme_ends.hpp"
 #include "parsing/follow.hpp"
 #include "sequence/lexemes.hpp"
 #include "sequence/runs.hpp"
@@ -27,6 +26,7 @@ class Borders {
           lexemes_(lexemes),
           runs_(runs),
           vocabulary_(vocabulary),
+          ends_(engine, lexemes, vocabulary),
           adjacency_(engine.stacks.lr()) {}
 
     struct Crossing {
@@ -54,6 +54,7 @@ class Borders {
     Lexemes& lexemes_;
     Runs& runs_;
     const Vocabulary& vocabulary_;
+    LexemeEnds ends_;
     Adjacency adjacency_;
     // By terminal, at least: bytes from the end of its lexeme to where an inner text begins, and those of the lexeme. Empty until they are asked for.
     std::vector<uint64_t> distances_, lengths_;

@@ -177,12 +177,12 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
     std::unordered_set<std::string> texts;  // in small letters: nodes are looked for in any case, and looked at one by one
     for (const std::string& text : *unlike) texts.insert(small(text));
     std::vector<Text> apart;
-    for (const std::string& text : texts) {
-        if (text.empty()) continue;  // where it stands it is that name: it ends before the token
-        if (!nodes) add_below(Runs::kRoot, text, {}, apart);
-        else
-            for (uint32_t node : *nodes) add_below(node, text, {}, apart);
-    }
+    std::vector<std::string> sorted(texts.begin(), texts.end());
+    std::sort(sorted.begin(), sorted.end());
+    // Where the empty one stands it is that name: it ends before the token.
+    const std::string* const first = sorted.data() + (!sorted.empty() && sorted.front().empty());
+    for (uint32_t node : nodes ? *nodes : std::vector<uint32_t>{Runs::kRoot})
+        add_below(node, first, sorted.data() + sorted.size(), {}, apart);
     std::unordered_set<uint32_t> taken;  // nodes
     for (const Text& text : apart) taken.insert(text.node);
     Inside found{nodes, any.tokens, {}};
@@ -231,12 +231,12 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
     if (engine_.spanner.lexer.policy() == Policy::kScannerless) key.push_back(slot);  // by what may follow it
     add_nodes(key, nodes);
     if (const auto known = any_.find(key); known != any_.end()) return known->second;
-    std::vector<uint32_t> tokens;
-    std::vector<Text> ends;
-    walk(name, nodes, nullptr, tokens, ends);
+    Walked all;
+    for (uint32_t node : nodes ? *nodes : std::vector<uint32_t>{Runs::kRoot}) walk_any(node, name, {}, all);
+    std::vector<Text>& ends = all.ends;
     const auto may_be_newline = [&](const Text& t) { return engine_.spanner.prospects.may_be_newline(t.lex); };
     if (std::any_of(ends.begin(), ends.end(), may_be_newline)) return any_[std::move(key)] = nullptr;
-    AnyText found{nodes, std::make_shared<Tokens>(std::move(tokens), vocabulary_.words()), {}, {}};
+    AnyText found{nodes, std::make_shared<Tokens>(std::move(all.tokens), vocabulary_.words()), {}, {}};
     for (Text& t : ends) t.lex = alike(t.lex, slot);
     // Long texts, which tokens hardly write twice.
     std::stable_sort(ends.begin(), ends.end(), [](const Text& a, const Text& b) { return a.text.size() > b.text.size(); });
@@ -309,19 +309,55 @@ void Names::walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node
                  std::vector<Text>& ends) {
     const Trie& trie = vocabulary_.trie;
     const Symbol slot = engine_.slots.symbol(name.slot);
-    each_child(node, names ? names->next(at) : ByteSet::all(), [&](uint32_t child) {
+    each_child(node, names->next(at), [&](uint32_t child) {
         work(4);
-        const NameSet::Node next = names ? names->step(at, trie.byte[child]) : at;
+        const NameSet::Node next = names->step(at, trie.byte[child]);
         Parse further = name;
         if (next == NameSet::kNowhere || !lexemes_.step_lexeme_of(slot, further, trie.byte[child])) return;
         tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[child], trie.tokens.begin() + trie.token_begin[child + 1]);
         if (trie.end[child] == child + 1) return;
         text.push_back(char(trie.byte[child]));
-        if (!names || names->is_name(next))
+        if (names->is_name(next))
             if (const std::vector<uint32_t> follow = followers(further, child); !follow.empty())
                 ends.push_back({child, further.lex, further.environment, text, bytes_of(follow)});
         walk(child, further, names, next, text, tokens, ends);
         text.pop_back();
+    });
+}
+
+// As walk(), whatever the names are.
+void Names::walk_any(uint32_t node, const Parse& name, const std::string& text, Walked& to) {
+    constexpr uint32_t kWorthKeeping = 64;  // nodes
+    const Trie& trie = vocabulary_.trie;
+    const Symbol slot = engine_.slots.symbol(name.slot);
+    if (node == Runs::kRoot || trie.end[node] - node < kWorthKeeping) return expand_any(node, name, text, to);
+    std::vector<uint32_t> key{node, name.lex.index(), engine_.terminals.to_lexer(slot).index()};
+    if (engine_.spanner.lexer.policy() == Policy::kScannerless) key.push_back(slot);  // by what may follow it
+    std::shared_ptr<const Walked> known;
+    if (const auto found = below_.find(key); found != below_.end()) known = found->second;
+    if (!known) {
+        Walked below;
+        expand_any(node, name, {}, below);
+        if (below_.size() > kMostKnown) below_.clear();
+        known = below_[std::move(key)] = std::make_shared<const Walked>(std::move(below));
+    }
+    to.tokens.insert(to.tokens.end(), known->tokens.begin(), known->tokens.end());
+    for (const Text& end : known->ends) to.ends.push_back(end), to.ends.back().text.insert(0, text);
+}
+
+void Names::expand_any(uint32_t node, const Parse& name, const std::string& text, Walked& to) {
+    const Trie& trie = vocabulary_.trie;
+    const Symbol slot = engine_.slots.symbol(name.slot);
+    each_child(node, ByteSet::all(), [&](uint32_t child) {
+        work(4);
+        Parse further = name;
+        if (!lexemes_.step_lexeme_of(slot, further, trie.byte[child])) return;
+        to.tokens.insert(to.tokens.end(), trie.tokens.begin() + trie.token_begin[child], trie.tokens.begin() + trie.token_begin[child + 1]);
+        if (trie.end[child] == child + 1) return;
+        const std::string longer = text + char(trie.byte[child]);
+        if (const std::vector<uint32_t> follow = followers(further, child); !follow.empty())
+            to.ends.push_back({child, further.lex, further.environment, longer, bytes_of(follow)});
+        walk_any(child, further, longer, to);
     });
 }
 
@@ -372,15 +408,28 @@ ByteSet Names::bytes_of(const std::vector<uint32_t>& nodes) const {
     return bytes;
 }
 
-// Where a text leads from a node, in any case.
-void Names::add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const {
-    if (read.size() == text.size()) return found.push_back({node, kNoState, 0, read, {}});
-    const Trie& trie = vocabulary_.trie;
-    const uint32_t end = node == Runs::kRoot ? trie.size() : trie.end[node];
-    for (uint32_t child = node + 1; child < end; child = trie.end[child]) {
-        work();
-        if (small(char(trie.byte[child])) == small(text[read.size()])) add_below(child, text, read + char(trie.byte[child]), found);
+// Where texts lead from a node, in any case: some that have been read so far, sorted and in small letters.
+void Names::add_below(uint32_t node, const std::string* first, const std::string* last, const std::string& read,
+                      std::vector<Text>& found) {
+    if (first != last && first->size() == read.size()) {
+        found.push_back({node, kNoState, 0, read, {}});
+        ++first;
     }
+    if (first == last) return;
+    ByteSet next;
+    for (const std::string* text = first; text != last; ++text) {
+        const char c = (*text)[read.size()];
+        next.set(uint8_t(c));
+        if (c >= 'a' && c <= 'z') next.set(uint8_t(c - 'a' + 'A'));
+    }
+    each_child(node, next, [&](uint32_t child) {
+        work();
+        const char byte = char(vocabulary_.trie.byte[child]);
+        const auto is_before = [&](const std::string& text) { return uint8_t(text[read.size()]) < uint8_t(small(byte)); };
+        const auto is_of = [&](const std::string& text) { return text[read.size()] == small(byte); };
+        const std::string* const begin = std::partition_point(first, last, is_before);
+        add_below(child, begin, std::partition_point(begin, last, is_of), read + byte, found);
+    });
 }
 
 // In any case.

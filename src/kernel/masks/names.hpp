@@ -103,7 +103,13 @@ class Names {
     std::optional<Inside> inside_any(const Parse& name, const EmbeddedText::Nodes& nodes);
     // Null: its lexeme may be that of a newline, too.
     std::shared_ptr<const AnyText> any_text(const Parse& name, const EmbeddedText::Nodes& nodes);
-    // Below a node of the vocabulary, where the name is `text` further, at `at` of the names; null: of any.
+    struct Walked {
+        std::vector<uint32_t> tokens;
+        std::vector<Text> ends;
+    };
+    void walk_any(uint32_t node, const Parse& name, const std::string& text, Walked& to);
+    void expand_any(uint32_t node, const Parse& name, const std::string& text, Walked& to);
+    // Below a node of the vocabulary, where the name is `text` further, at `at` of the names.
     void walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
               std::vector<Text>& ends);
     // visit(child) for the children of a node of the vocabulary whose byte is one of these.
@@ -123,7 +129,7 @@ class Names {
     bool is_written_below(uint32_t node, const std::string& text, Written how) const;
     // Bytes with which what follows a slot may begin, and perhaps others.
     const ByteSet& next_bytes(Symbol slot);
-    void add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const;
+    void add_below(uint32_t node, const std::string* first, const std::string* last, const std::string& read, std::vector<Text>& found);
 
     const Engine engine_;
     Lexemes& lexemes_;
@@ -135,6 +141,7 @@ class Names {
     using Memo = std::unordered_map<std::vector<uint32_t>, Value, WordsHash>;
     Memo<std::shared_ptr<const Inside>> inside_;
     Memo<std::shared_ptr<const AnyText>> any_;
+    Memo<std::shared_ptr<const Walked>> below_;                      // of any text, by node of the vocabulary and lexer state
     Memo<LexState> owing_;                                           // by what is owed behind it
     Memo<LexState> starting_;                                        // by where bytes lead
     std::unordered_map<uint64_t, LexState> alike_, alike_at_start_;  // by state and terminal

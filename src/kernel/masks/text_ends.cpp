@@ -126,7 +126,7 @@ TextEnds::Beginnings::Beginnings(const Trie& vocabulary, const Transducer& trans
 
 EmbeddedText::Nodes TextEnds::find(const Parses& parses, const Beginnings& beginnings) {
     const bool is_plain =
-        !engine_.terminals.embeds() && std::none_of(parses.begin(), parses.end(), [](const Parse& t) { return bool(t.writing); });
+        !engine_.terminals.embeds() && !engine_.slots.active() && std::none_of(parses.begin(), parses.end(), [](const Parse& t) { return bool(t.writing); });
     if (!is_plain) return interned(by_bytes(parses, beginnings));
     if (parses.size() == 1) return of_parse(parses[0], beginnings);
     std::vector<uint32_t> all;
