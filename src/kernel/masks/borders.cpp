@@ -112,10 +112,11 @@ uint64_t Borders::distance(Frontier stack) {
 // can begin with.
 class Borders::Search {
   public:
+    using Nodes = EmbeddedText::Nodes;
     explicit Search(Borders& borders) : b_(borders) {}
 
-    std::vector<Crossing> run(const Parse& t) {
-        visit(b_.ends_.interned({Runs::kRoot}), t, {});
+    std::vector<Crossing> run(const Parse& t, const Nodes& from) {
+        visit(from ? from : b_.ends_.interned({Runs::kRoot}), t, {});
         std::vector<Crossing> all;
         for (auto& [at, nodes] : found_) {
             const auto [stack, environment, language] = at;
@@ -131,8 +132,6 @@ class Borders::Search {
     }
 
   private:
-    using Nodes = EmbeddedText::Nodes;
-
     void add(Crossing crossing, const std::vector<Nodes>& parts, std::vector<Crossing>& all) {
         Nodes nodes = parts.front();
         if (parts.size() > 1 || nodes->back() == Runs::kRoot) {
@@ -204,13 +203,14 @@ class Borders::Search {
     std::map<std::tuple<Frontier, Environment, LexState, Symbol, LineEnds>, std::vector<Nodes>> names_;
 };
 
-const std::vector<Borders::Crossing>& Borders::into(const Parse& t) {
+const std::vector<Borders::Crossing>& Borders::into(const Parse& t, const EmbeddedText::Nodes& nodes) {
     if (distances_.empty()) find_distances();
     Place place = place_of(t);
-    if (const auto known = into_.find(place); known != into_.end()) return known->second;
-    std::vector<Crossing> found = Search(*this).run(t);
+    for (uint32_t word : address_words(nodes.get())) place.push_back(word);
+    if (const auto known = into_.find(place); known != into_.end()) return known->second.crossings;
+    std::vector<Crossing> found = Search(*this).run(t, nodes);
     if (into_.size() > kMostKnown) into_.clear();
-    return into_[std::move(place)] = std::move(found);
+    return (into_[std::move(place)] = {nodes, std::move(found)}).crossings;
 }
 
 }  // namespace derivable

@@ -38,6 +38,16 @@ Names::Tokens::Tokens(std::vector<uint32_t> listed, size_t words) {
     for (uint32_t token : listed) words_[token >> 5] |= 1u << (token & 31);
 }
 
+Names::Tokens Names::Tokens::of_mask(std::vector<uint32_t> words) {
+    std::vector<uint32_t> listed;
+    for (uint32_t w = 0; w < words.size() && listed.size() < words.size() / 4; w++)
+        for (uint32_t bits = words[w]; bits; bits &= bits - 1) listed.push_back(w * 32 + uint32_t(__builtin_ctz(bits)));
+    Tokens all;
+    if (listed.size() < words.size() / 4) all.listed_ = std::move(listed);
+    else all.words_ = std::move(words);
+    return all;
+}
+
 void Names::Tokens::add_to(std::vector<uint32_t>& words) const {
     for (size_t w = 0; w < words_.size(); w++) words[w] |= words_[w];
     for (uint32_t token : listed_) words[token >> 5] |= 1u << (token & 31);
@@ -68,7 +78,8 @@ void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>&
     std::vector<uint32_t> tokens;
     const Trie& trie = vocabulary_.trie;
     const Slots::Recording recording(engine_.slots, meaning);
-    for (const std::vector<uint32_t>& nodes : apart(*end.nodes)) {
+    std::optional<Tokens> parts = by_parts(end, parses);
+    if (!parts) for (const std::vector<uint32_t>& nodes : apart(*end.nodes)) {
         size_t at = 0;
         runs_.each_node_below(
             parses, trie, nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
@@ -81,13 +92,31 @@ void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>&
             });
     }
     std::sort(by_node.begin(), by_node.end());
-    const auto found =
-        std::make_shared<const Behind>(Behind{recording.finish(), Tokens(std::move(tokens), vocabulary_.words()), std::move(by_node)});
+    if (!parts) parts = Tokens(std::move(tokens), vocabulary_.words());
+    const auto found = std::make_shared<const Behind>(Behind{recording.finish(), std::move(*parts), std::move(by_node)});
     add_without(*found, end.without, words);
     if (behind_.size() > kMostKnown) behind_.clear();
     std::vector<std::shared_ptr<const Behind>>& known = behind_[std::move(key)];
     if (known.size() >= kMostVariants) known.clear();
     known.push_back(found);
+}
+
+std::optional<Names::Tokens> Names::by_parts(const End& end, const std::vector<Parse>& parses) {
+    constexpr uint32_t kWorthwhile = 64;  // nodes below
+    if (end.nodes->size() != 1 || engine_.spanner.lexer.policy() == Policy::kScannerless) return std::nullopt;
+    const uint32_t node = end.nodes->front();
+    if (vocabulary_.trie.end[node] - node < kWorthwhile) return std::nullopt;
+    const EmbeddedText::Nodes nodes = borders_.interned(*end.nodes);
+    std::vector<uint32_t> words(vocabulary_.words());
+    for (const Parse& t : parses) {
+        if (t.slot != Slots::kNone) {
+            add(t, nodes, words);
+            continue;
+        }
+        if (!maker_.add_behind(t, *nodes, words)) return std::nullopt;
+        each_begun(t, nodes, [&](const Parse& begun, const EmbeddedText::Nodes& at) { add(begun, at, words); });
+    }
+    return Tokens::of_mask(std::move(words));
 }
 
 // Some nodes of the trie, none of which lies below another one, and so on with the rest.

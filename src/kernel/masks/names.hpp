@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "masks/borders.hpp"
+#include "masks/mask_maker.hpp"
 #include "parsing/follow.hpp"
 #include "sequence/lexemes.hpp"
 #include "sequence/runs.hpp"
@@ -22,15 +24,28 @@ namespace derivable {
 
 class Names {
   public:
-    Names(const Engine& engine, Lexemes& lexemes, Runs& runs, const Vocabulary& vocabulary)
+    Names(const Engine& engine, Lexemes& lexemes, Runs& runs, Borders& borders, MaskMaker& maker, const Vocabulary& vocabulary)
         : engine_(engine),
           lexemes_(lexemes),
           runs_(runs),
+          borders_(borders),
+          maker_(maker),
           vocabulary_(vocabulary),
           adjacency_(engine.stacks.lr()) {}
 
     // Adds those that go on with the name in progress, below some nodes of the vocabulary's trie (null: all of it).
     void add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words);
+    // Calls visit(name, nodes) for names that begin in some tokens, behind some nodes, as above; before them the parse is in none.
+    template <class Visit>
+    void each_begun(const Parse& t, const EmbeddedText::Nodes& nodes, Visit visit) {
+        for (const Borders::Crossing& c : std::vector<Borders::Crossing>(borders_.into(t, nodes))) {
+            Parse begun = c.behind;
+            begun.meaning = t.meaning;
+            for (LineEnd end : c.line_ends) begun.meaning = engine_.slots.read_line_end(begun.meaning, end);
+            begun.slot = engine_.slots.begin(begun.meaning, c.slot);
+            if (begun.slot != Slots::kNone) visit(begun, c.nodes);
+        }
+    }
     // Only those that end in it.
     void add_inside(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
         inside(name, nodes)->tokens->add_to(words);
@@ -48,6 +63,7 @@ class Names {
     class Tokens {
       public:
         explicit Tokens(std::vector<uint32_t> listed = {}, size_t words = 0);
+        static Tokens of_mask(std::vector<uint32_t> words);
         void add_to(std::vector<uint32_t>& words) const;
 
       private:
@@ -118,6 +134,8 @@ class Names {
     void walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens, std::vector<Text>& ends);
     End end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes);
     void add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words);
+    // Behind a name that has ended: what goes on without another name, and with some. Nothing: that is not known.
+    std::optional<Tokens> by_parts(const End& end, const std::vector<Parse>& parses);
     std::vector<uint32_t> followers(const Parse& name, uint32_t node);
     // One of the states of a lexeme behind which the same may follow.
     LexState alike(LexState lex, Symbol slot);
@@ -134,6 +152,8 @@ class Names {
     const Engine engine_;
     Lexemes& lexemes_;
     Runs& runs_;
+    Borders& borders_;
+    MaskMaker& maker_;
     const Vocabulary& vocabulary_;
     Adjacency adjacency_;
     std::unordered_map<Symbol, ByteSet> next_bytes_;
