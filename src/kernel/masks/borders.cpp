@@ -153,9 +153,9 @@ class Borders::Search {
         if (!seen_.insert({nodes, t.stack, t.environment, t.lex, line_ends}).second) return;
         if (lexer.is_fresh(t.lex)) begin(t.stack, t.environment, nodes);
         const uint64_t ignored = b_.distance(t.stack);  // from the end of an ignored lexeme on
-        const LexemeEnds::Ends ends = b_.ends_.find(nodes, t.lex, t.environment, b_.distances_, ignored);
+        const LexemeEnds::Ends ends = b_.ends_.find(nodes, t.lex, b_.distances_, ignored);
         for (const LexemeEnds::End& end : *ends) {
-            const Parse here{t.lex, t.stack, end.environment};
+            const Parse here{t.lex, t.stack, b_.engine_.environments.indentations.apply(end.effect, t.environment)};
             for (Symbol symbol : b_.engine_.terminals.of(end.terminal)) {
                 if (b_.engine_.terminals.is_ignored(symbol)) leave(here, symbol, true, end, line_ends);
                 if (!b_.engine_.terminals.is_ignored(symbol) || b_.engine_.spanner.lexer.policy() == Policy::kScannerless)

@@ -26,7 +26,7 @@ class Borders {
           lexemes_(lexemes),
           runs_(runs),
           vocabulary_(vocabulary),
-          ends_(engine, lexemes, vocabulary),
+          ends_(engine, vocabulary),
           adjacency_(engine.stacks.lr()) {}
 
     struct Crossing {

@@ -17,20 +17,20 @@ class LexemeEnds::Walk {
   public:
     Walk(LexemeEnds& of, const Distances& distances, uint64_t ignored) : of_(of), distances_(distances), ignored_(ignored) {}
 
-    using Ended = std::map<std::tuple<TerminalId, Obligations, Environment>, Key>;
+    using Ended = std::map<std::tuple<TerminalId, Obligations, Indentations::Effect>, Key>;
     Ended ended;
 
-    void go(uint32_t node, LexState state, Environment environment) {
+    void go(uint32_t node, LexState state, Indentations::Effect effect) {
         const Trie& trie = of_.trie_;
         const uint64_t needed = of_.needed(state, distances_, ignored_);
         if (of_.height(node) <= needed) return;
-        if (node == Runs::kRoot || trie.end[node] - node < kWorthKeeping) return expand(node, state, environment, needed);
-        Key key{node, state.index(), environment, uint32_t(ignored_)};
+        if (node == Runs::kRoot || trie.end[node] - node < kWorthKeeping) return expand(node, state, effect, needed);
+        Key key{node, state.index(), effect, uint32_t(ignored_)};
         std::shared_ptr<const std::vector<Below>> known;
         if (const auto found = of_.below_.find(key); found != of_.below_.end()) known = found->second;
         if (!known) {
             Walk inner(of_, distances_, ignored_);
-            inner.expand(node, state, environment, needed);
+            inner.expand(node, state, effect, needed);
             std::vector<Below> all;
             for (auto& [end, nodes] : inner.ended) all.push_back({end, std::move(nodes)});
             if (of_.below_.size() > kMostKnown) of_.below_.clear();
@@ -45,17 +45,19 @@ class LexemeEnds::Walk {
   private:
     static constexpr uint32_t kWorthKeeping = 64;  // nodes
 
-    void expand(uint32_t node, LexState state, Environment environment, uint64_t needed) {
+    void expand(uint32_t node, LexState state, Indentations::Effect effect, uint64_t needed) {
         const Trie& trie = of_.trie_;
+        Prospects& prospects = of_.engine_.spanner.prospects;
         for (const Lexer::Exit& e : of_.engine_.access.lexer().exits(state))
-            ended[{e.terminal, e.obligations, environment}].push_back(node);
+            ended[{e.terminal, e.obligations, e.terminal == prospects.newline() ? effect : Indentations::kNothing}].push_back(node);
         const uint32_t end = node == Runs::kRoot ? trie.size() : trie.end[node];
         for (uint32_t child = node + 1; child < end; child = trie.end[child]) {
             work();
             if (trie.height[child] <= needed) continue;
             of_.engine_.access.pass();
             const LexState next = of_.engine_.access.lexer().step(state, trie.byte[child]);
-            if (next != kNoState) go(child, next, of_.lexemes_.environment_in(next, environment, trie.byte[child]));
+            if (next == kNoState) continue;
+            go(child, next, prospects.may_be_newline(next) ? prospects.step_effect(effect, trie.byte[child]) : Indentations::kNothing);
         }
     }
 
@@ -78,16 +80,15 @@ uint64_t LexemeEnds::needed(LexState state, const Distances& distances, uint64_t
     return needed.may_be_ignored ? std::min(needed.least, ignored) : needed.least;
 }
 
-LexemeEnds::Ends LexemeEnds::find(const Nodes& nodes, LexState state, Environment environment, const Distances& distances,
-                                  uint64_t ignored) {
-    Key key = key_of(nodes, {state.index(), environment, uint32_t(ignored)});
+LexemeEnds::Ends LexemeEnds::find(const Nodes& nodes, LexState state, const Distances& distances, uint64_t ignored) {
+    Key key = key_of(nodes, {state.index(), uint32_t(ignored)});
     if (const auto known = ends_.find(key); known != ends_.end()) return known->second.ends;
     Walk walk(*this, distances, ignored);
-    for (uint32_t node : *nodes) walk.go(node, state, environment);
+    for (uint32_t node : *nodes) walk.go(node, state, Indentations::kNothing);
     std::vector<End> found;
     for (auto& [end, behind] : walk.ended) {
-        const auto [terminal, obligations, before] = end;
-        found.push_back({terminal, obligations, before, interned(std::move(behind))});
+        const auto [terminal, obligations, effect] = end;
+        found.push_back({terminal, obligations, effect, interned(std::move(behind))});
     }
     if (ends_.size() > kMostKnown) ends_.clear();
     return (ends_[std::move(key)] = {nodes, std::make_shared<const std::vector<End>>(std::move(found))}).ends;

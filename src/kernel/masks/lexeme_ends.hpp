@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "sequence/lexemes.hpp"
 #include "sequence/runs.hpp"
 #include "support/hashing.hpp"
 #include "tokens/vocabulary.hpp"
@@ -25,20 +24,17 @@ class LexemeEnds {
     // Bytes from the end of a terminal's lexeme to the next border, by symbol, at least.
     using Distances = std::vector<uint64_t>;
 
-    LexemeEnds(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabulary)
-        : engine_(engine),
-          lexemes_(lexemes),
-          trie_(vocabulary.trie) {}
+    LexemeEnds(const Engine& engine, const Vocabulary& vocabulary) : engine_(engine), trie_(vocabulary.trie) {}
 
     struct End {
         TerminalId terminal;
         Obligations obligations;
-        Environment environment;
-        Nodes nodes;  // before which it has ended
+        Indentations::Effect effect;  // of the bytes before it, if it is a newline
+        Nodes nodes;                  // before which it has ended
     };
     using Ends = std::shared_ptr<const std::vector<End>>;
     // Of lexemes that are in a state at some nodes. `ignored`: bytes from the end of an ignored lexeme to the next border.
-    Ends find(const Nodes& nodes, LexState state, Environment environment, const Distances& distances, uint64_t ignored);
+    Ends find(const Nodes& nodes, LexState state, const Distances& distances, uint64_t ignored);
     // Those nodes below which a token has more bytes than so many.
     Nodes taller(const Nodes& nodes, uint64_t bytes);
     // Those behind which a token goes on with one of these bytes: the first ones of a slot.
@@ -59,7 +55,6 @@ class LexemeEnds {
     class Walk;
 
     const Engine engine_;
-    Lexemes& lexemes_;
     const Trie& trie_;
     struct Needed {
         uint64_t least = kFar;  // of terminals that are not ignored
@@ -72,7 +67,7 @@ class LexemeEnds {
     };
     std::unordered_map<Key, Known, WordsHash> ends_;
     struct Below {
-        std::tuple<TerminalId, Obligations, Environment> end;
+        std::tuple<TerminalId, Obligations, Indentations::Effect> end;
         Key nodes;
     };
     // By node and state. PERF: from whatever place a lexeme begins, behind a letter or two it is in one of few states, and most of the vocabulary lies
