@@ -56,13 +56,16 @@ void Names::Tokens::add_to(std::vector<uint32_t>& words) const {
 void Names::add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
     const std::shared_ptr<const Inside> inside = this->inside(name, nodes);
     inside->tokens->add_to(words);
-    for (const End& end : inside->ends) add_behind(end, name, words);
+    Parse ended = name;
+    const Environment idle = engine_.environments.indentations.idle(name.environment);
+    for (const End& end : inside->ends) {
+        ended.lex = end.lex, ended.environment = inside->is_of_columns ? end.environment : idle, ended.slot = end.slot;
+        add_behind(end, ended, words);
+    }
 }
 
-void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words) {
+void Names::add_behind(const End& end, const Parse& ended, std::vector<uint32_t>& words) {
     constexpr size_t kMostVariants = 64;
-    Parse ended = name;
-    ended.lex = end.lex, ended.environment = end.environment, ended.slot = end.slot;
     const std::vector<Parse> parses = behind(ended, end.first);
     if (parses.empty()) return;
     const Meaning::State meaning = parses.front().meaning;  // one name was read
@@ -168,9 +171,14 @@ std::vector<Parse> Names::behind(const Parse& name, const ByteSet& first) {
 
 // SAFETY: what is returned stays, also if others clear the memo while this operation lets them go first.
 std::shared_ptr<const Names::Inside> Names::inside(const Parse& name, const EmbeddedText::Nodes& nodes) {
-    std::vector<uint32_t> key{name.lex.index(), name.environment, name.slot};
+    std::vector<uint32_t> key{name.lex.index(), name.slot};
     add_nodes(key, nodes);
-    if (const auto known = inside_.find(key); known != inside_.end()) return known->second;
+    auto known = inside_.find(key);
+    if (known != inside_.end() && known->second->is_of_columns) {
+        key.push_back(name.environment);
+        known = inside_.find(key);
+    }
+    if (known != inside_.end()) return known->second;
     std::optional<Inside> found = inside_any(name, nodes);
     if (!found) {
         std::vector<uint32_t> tokens;
@@ -179,8 +187,12 @@ std::shared_ptr<const Names::Inside> Names::inside(const Parse& name, const Embe
         found = {nodes, std::make_shared<Tokens>(std::move(tokens), vocabulary_.words()), {}};
         for (const Text& end : ends) found->ends.push_back(end_of(name, end, {}));
     }
+    const auto may_be_newline = [&](const End& end) { return engine_.spanner.prospects.may_be_newline(end.lex); };
+    found->is_of_columns = std::any_of(found->ends.begin(), found->ends.end(), may_be_newline);
     if (inside_.size() > kMostKnown) inside_.clear(), behind_.clear(), any_.clear(), numbers_.clear();
-    return inside_[std::move(key)] = std::make_shared<const Inside>(std::move(*found));
+    const auto made = std::make_shared<const Inside>(std::move(*found));
+    if (made->is_of_columns) inside_.emplace(key, made), key.push_back(name.environment);
+    return inside_[std::move(key)] = made;
 }
 
 Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes) {

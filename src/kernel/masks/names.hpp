@@ -91,6 +91,7 @@ class Names {
         EmbeddedText::Nodes nodes;  // SAFETY: it keeps what the key has the address of
         std::shared_ptr<const Tokens> tokens;
         std::vector<End> ends;
+        bool is_of_columns = false;  // some lexeme may be a newline, too: it is of one environment
     };
     // The same of any text: those behind which the same may follow are taken together, but where one of them is written again in the same token.
     struct AnyText {
@@ -133,7 +134,7 @@ class Names {
     void each_child(uint32_t node, const ByteSet& bytes, Visit visit);
     void walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens, std::vector<Text>& ends);
     End end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes);
-    void add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words);
+    void add_behind(const End& end, const Parse& ended, std::vector<uint32_t>& words);
     // Behind a name that has ended: what goes on without another name, and with some. Nothing: that is not known.
     std::optional<Tokens> by_parts(const End& end, const std::vector<Parse>& parses);
     std::vector<uint32_t> followers(const Parse& name, uint32_t node);
