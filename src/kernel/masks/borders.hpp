@@ -41,7 +41,7 @@ class Borders {
     // Those that begin with one of its nodes and go on behind the border; ascending. Valid until the next call.
     const std::vector<uint32_t>& tokens(const Crossing& c);
     // As a list of nodes that crossings share.
-    EmbeddedText::Nodes interned(std::vector<uint32_t> nodes) { return ends_.interned(std::move(nodes)); }
+    EmbeddedText::Nodes interned(std::vector<uint32_t> nodes) { return ends_.interned(std::move(nodes))->nodes; }
     // Stack nodes are about to be freed.
     void forget_stacks() { into_.clear(), next_bytes_.clear(), tokens_.clear(); }
 

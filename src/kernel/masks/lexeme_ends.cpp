@@ -80,57 +80,62 @@ uint64_t LexemeEnds::needed(LexState state, const Distances& distances, uint64_t
     return needed.may_be_ignored ? std::min(needed.least, ignored) : needed.least;
 }
 
-LexemeEnds::Ends LexemeEnds::find(const Nodes& nodes, LexState state, const Distances& distances, uint64_t ignored) {
-    Key key = key_of(nodes, {state.index(), uint32_t(ignored)});
+LexemeEnds::Ends LexemeEnds::find(const Begun& begun, LexState state, const Distances& distances, uint64_t ignored) {
+    Key key{state.index(), uint32_t(ignored)};
+    for (uint32_t word : address_words(begun.get())) key.push_back(word);
     if (const auto known = ends_.find(key); known != ends_.end()) return known->second.ends;
     Walk walk(*this, distances, ignored);
-    for (uint32_t node : *nodes) walk.go(node, state, Indentations::kNothing);
+    for (uint32_t node : *begun->nodes) walk.go(node, state, Indentations::kNothing);
     std::vector<End> found;
-    for (auto& [end, behind] : walk.ended) {
+    for (auto& [end, nodes] : walk.ended) {
         const auto [terminal, obligations, effect] = end;
-        found.push_back({terminal, obligations, effect, interned(std::move(behind))});
+        found.push_back({terminal, obligations, effect, interned(std::move(nodes))});
     }
     if (ends_.size() > kMostKnown) ends_.clear();
-    return (ends_[std::move(key)] = {nodes, std::make_shared<const std::vector<End>>(std::move(found))}).ends;
+    return (ends_[std::move(key)] = {begun, std::make_shared<const std::vector<End>>(std::move(found))}).ends;
 }
 
-LexemeEnds::Nodes LexemeEnds::taller(const Nodes& nodes, uint64_t bytes) {
-    const auto stays = [&](uint32_t node) { return height(node) > bytes; };
-    if (std::all_of(nodes->begin(), nodes->end(), stays)) return nodes;
-    Key key = key_of(nodes, {uint32_t(bytes)});
-    if (const auto known = some_.find(key); known != some_.end()) return known->second.second;
+template <class Stays>
+LexemeEnds::Begun LexemeEnds::some_of(const Begun& begun, Stays stays) {
     Key some;
-    std::copy_if(nodes->begin(), nodes->end(), std::back_inserter(some), stays);
-    if (some_.size() > kMostKnown) some_.clear();
-    return (some_[std::move(key)] = {nodes, interned(std::move(some))}).second;
+    std::copy_if(begun->nodes->begin(), begun->nodes->end(), std::back_inserter(some), stays);
+    return some.size() == begun->nodes->size() ? begun : interned(std::move(some));
+}
+
+LexemeEnds::Begun LexemeEnds::taller(const Begun& begun, uint64_t bytes) {
+    for (const auto& [asked, some] : begun->taller)
+        if (asked == bytes) return some ? some : begun;
+    Begun some = some_of(begun, [&](uint32_t node) { return height(node) > bytes; });
+    begun->taller.emplace_back(bytes, some == begun ? nullptr : some);
+    return some;
 }
 
 // PERF: behind most line breaks and blanks a token has no letter. Names that begin there were looked for in each column: in a second pass over four programs
 // of Python a mask took 15 ms, and 0.1 ms without (llama-3).
-LexemeEnds::Nodes LexemeEnds::before(const Nodes& nodes, Symbol slot, const ByteSet& first) {
-    Key key = key_of(nodes, {slot, 0});
-    if (const auto known = some_.find(key); known != some_.end()) return known->second.second;
-    Key some;
-    for (uint32_t node : *nodes)
-        if (first.meets(bytes_behind(node))) some.push_back(node);
-    if (some_.size() > kMostKnown) some_.clear();
-    return (some_[std::move(key)] = {nodes, interned(std::move(some))}).second;
+LexemeEnds::Begun LexemeEnds::before(const Begun& begun, const ByteSet& first) {
+    for (const auto& [asked, some] : begun->before)
+        if (asked == &first) return some ? some : begun;
+    Begun some = some_of(begun, [&](uint32_t node) { return first.meets(bytes_behind(node)); });
+    begun->before.emplace_back(&first, some == begun ? nullptr : some);
+    return some;
 }
 
 ByteSet LexemeEnds::bytes_behind(uint32_t node) const {
     if (node == Runs::kRoot) return ByteSet::all();
     ByteSet bytes;
-    for (uint32_t child = node + 1; child < trie_.end[node]; child = trie_.end[child]) bytes.set(trie_.byte[child]);
+    trie_.each_child(node, ByteSet::all(), [&](uint32_t, uint8_t byte) { bytes.set(byte); });
     return bytes;
 }
 
-LexemeEnds::Nodes LexemeEnds::interned(std::vector<uint32_t> nodes) {
+LexemeEnds::Begun LexemeEnds::interned(std::vector<uint32_t> nodes) {
     std::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     if (interned_.size() > 4 * kMostKnown) interned_.clear();
-    std::weak_ptr<const Key>& known = interned_[nodes];
-    if (Nodes there = known.lock()) return there;
-    const auto made = std::make_shared<const Key>(std::move(nodes));
+    std::weak_ptr<Beginnings>& known = interned_[nodes];
+    if (Begun there = known.lock()) return there;
+    const auto made = std::make_shared<Beginnings>();
+    for (uint32_t node : nodes) made->next |= bytes_behind(node);
+    made->nodes = std::make_shared<const Key>(std::move(nodes));
     known = made;
     return made;
 }
