@@ -26,6 +26,16 @@ std::string small(std::string text) {
     for (char& c : text) c = small(c);
     return text;
 }
+// In any case.
+ByteSet next_letters(const std::string* first, const std::string* last, size_t read) {
+    ByteSet next;
+    for (const std::string* text = first; text != last; ++text) {
+        const char c = (*text)[read];
+        next.set(uint8_t(c));
+        if (c >= 'a' && c <= 'z') next.set(uint8_t(c - 'a' + 'A'));
+    }
+    return next;
+}
 }  // namespace
 
 Names::Tokens::Tokens(std::vector<uint32_t> listed, size_t words) {
@@ -209,27 +219,23 @@ Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<co
 // PERF: of an alias that begins, llama-3 has 64,000 tokens, and behind each state of a query others are taken. All of them were walked through for each: 20 ms.
 std::optional<Names::Inside> Names::inside_any(const Parse& name, const EmbeddedText::Nodes& nodes) {
     NameSet& names = engine_.slots.names(name.slot);
-    const std::optional<std::vector<std::string>> unlike = names.unlike(engine_.slots.node(name.slot));
+    const std::shared_ptr<const Unlike> unlike = unlike_others(name.slot);
     if (!unlike) return std::nullopt;
     const std::shared_ptr<const AnyText> kept = any_text(name, nodes);
     if (!kept) return std::nullopt;
     const AnyText& any = *kept;
     const Environment environment = engine_.environments.indentations.idle(name.environment);
-    std::unordered_set<std::string> texts;  // in small letters: nodes are looked for in any case, and looked at one by one
-    for (const std::string& text : *unlike) texts.insert(small(text));
     std::vector<Text> apart;
-    std::vector<std::string> sorted(texts.begin(), texts.end());
-    std::sort(sorted.begin(), sorted.end());
-    // Where the empty one stands it is that name: it ends before the token.
-    const std::string* const first = sorted.data() + (!sorted.empty() && sorted.front().empty());
+    const std::vector<std::string>& texts = unlike->texts;
     for (uint32_t node : nodes ? *nodes : std::vector<uint32_t>{Runs::kRoot})
-        add_below(node, first, sorted.data() + sorted.size(), {}, apart);
+        add_below(node, texts.data(), texts.data() + texts.size(), unlike->first, {}, apart);
     std::unordered_set<uint32_t> taken;  // nodes
     for (const Text& text : apart) taken.insert(text.node);
     Inside found{nodes, any.tokens, {}};
     for (const AnyText::Group& group : any.groups) {
-        const auto one =
-            std::find_if(group.some.begin(), group.some.end(), [&](const std::string& text) { return !texts.count(small(text)); });
+        const auto one = std::find_if(group.some.begin(), group.some.end(), [&](const std::string& text) {
+            return !std::binary_search(texts.begin(), texts.end(), small(text));
+        });
         if (one == group.some.end()) return std::nullopt;
         End end = end_of(name, {0, group.lex, environment, *one, group.first}, group.nodes);
         end.number = group.number;
@@ -449,27 +455,40 @@ ByteSet Names::bytes_of(const std::vector<uint32_t>& nodes) const {
     return bytes;
 }
 
-// Where texts lead from a node, in any case: some that have been read so far, sorted and in small letters.
-void Names::add_below(uint32_t node, const std::string* first, const std::string* last, const std::string& read,
+std::shared_ptr<const Names::Unlike> Names::unlike_others(Slots::Place place) {
+    if (const auto known = unlike_.find(place); known != unlike_.end()) return known->second;
+    const std::optional<std::vector<std::string>> listed = engine_.slots.names(place).unlike(engine_.slots.node(place));
+    std::shared_ptr<Unlike> found;
+    if (listed) {
+        found = std::make_shared<Unlike>();
+        std::vector<std::string>& texts = found->texts;
+        for (const std::string& text : *listed)
+            if (!text.empty()) texts.push_back(small(text));  // where the empty one stands it is that name: it ends before the token
+        std::sort(texts.begin(), texts.end());
+        texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+        found->first = next_letters(texts.data(), texts.data() + texts.size(), 0);
+    }
+    if (unlike_.size() > kMostKnown) unlike_.clear();
+    return unlike_[place] = found;
+}
+
+// Where texts lead from a node, in any case: some that have been read so far, sorted and in small letters. `next`: their next letters.
+void Names::add_below(uint32_t node, const std::string* first, const std::string* last, const ByteSet& next, const std::string& read,
                       std::vector<Text>& found) {
-    if (first != last && first->size() == read.size()) {
-        found.push_back({node, kNoState, 0, read, {}});
-        ++first;
-    }
-    if (first == last) return;
-    ByteSet next;
-    for (const std::string* text = first; text != last; ++text) {
-        const char c = (*text)[read.size()];
-        next.set(uint8_t(c));
-        if (c >= 'a' && c <= 'z') next.set(uint8_t(c - 'a' + 'A'));
-    }
     each_child(node, next, [&](uint32_t child) {
         work();
         const char byte = char(vocabulary_.trie.byte[child]);
         const auto is_before = [&](const std::string& text) { return uint8_t(text[read.size()]) < uint8_t(small(byte)); };
         const auto is_of = [&](const std::string& text) { return text[read.size()] == small(byte); };
-        const std::string* const begin = std::partition_point(first, last, is_before);
-        add_below(child, begin, std::partition_point(begin, last, is_of), read + byte, found);
+        const std::string* begin = std::partition_point(first, last, is_before);
+        const std::string* const end = std::partition_point(begin, last, is_of);
+        const std::string longer = read + byte;
+        if (begin != end && begin->size() == longer.size()) {
+            found.push_back({child, kNoState, 0, longer, {}});
+            ++begin;
+        }
+        if (begin != end && vocabulary_.trie.end[child] != child + 1)
+            add_below(child, begin, end, next_letters(begin, end, longer.size()), longer, found);
     });
 }
 

@@ -54,7 +54,7 @@ class Names {
     std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
     // Stack nodes are about to be freed.
     void forget_stacks() {
-        behind_.clear(), inside_.clear(), numbers_.clear();
+        behind_.clear(), inside_.clear(), numbers_.clear(), unlike_.clear();
         if (engine_.environments.indentations.active()) any_.clear();
     }
 
@@ -148,7 +148,15 @@ class Names {
     bool is_written_below(uint32_t node, const std::string& text, Written how) const;
     // Bytes with which what follows a slot may begin, and perhaps others.
     const ByteSet& next_bytes(Symbol slot);
-    void add_below(uint32_t node, const std::string* first, const std::string* last, const std::string& read, std::vector<Text>& found);
+    void add_below(uint32_t node, const std::string* first, const std::string* last, const ByteSet& next, const std::string& read,
+                   std::vector<Text>& found);
+    // Rests of a name of any text that are not like all others, but for the empty one: in small letters, since nodes are looked for in any case and looked
+    // at one by one. Null: it is not of any text.
+    struct Unlike {
+        std::vector<std::string> texts;  // ascending
+        ByteSet first;                   // letters, in any case
+    };
+    std::shared_ptr<const Unlike> unlike_others(Slots::Place place);
 
     const Engine engine_;
     Lexemes& lexemes_;
@@ -162,6 +170,7 @@ class Names {
     using Memo = std::unordered_map<std::vector<uint32_t>, Value, WordsHash>;
     Memo<std::shared_ptr<const Inside>> inside_;
     Memo<std::shared_ptr<const AnyText>> any_;
+    std::unordered_map<Slots::Place, std::shared_ptr<const Unlike>> unlike_;
     Memo<std::shared_ptr<const Walked>> below_;                      // of any text, by node of the vocabulary and lexer state
     Memo<LexState> owing_;                                           // by what is owed behind it
     Memo<LexState> starting_;                                        // by where bytes lead
