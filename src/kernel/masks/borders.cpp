@@ -114,8 +114,8 @@ class Borders::Search {
   public:
     explicit Search(Borders& borders) : b_(borders) {}
 
-    std::vector<Crossing> run(const Parse& t) {
-        visit(b_.ends_.interned({Runs::kRoot}), t, {});
+    std::vector<Crossing> run(const Parse& t, const EmbeddedText::Nodes& from) {
+        visit(b_.ends_.interned(from ? *from : std::vector<uint32_t>{Runs::kRoot}), t, {});
         std::vector<Crossing> all;
         for (auto& [at, nodes] : found_) {
             const auto [stack, environment, language] = at;
@@ -131,32 +131,32 @@ class Borders::Search {
     }
 
   private:
-    using Nodes = EmbeddedText::Nodes;
+    using Begun = LexemeEnds::Begun;
 
-    void add(Crossing crossing, const std::vector<Nodes>& parts, std::vector<Crossing>& all) {
-        Nodes nodes = parts.front();
-        if (parts.size() > 1 || nodes->back() == Runs::kRoot) {
+    void add(Crossing crossing, const std::vector<Begun>& parts, std::vector<Crossing>& all) {
+        Begun begun = parts.front();
+        if (parts.size() > 1 || begun->nodes->back() == Runs::kRoot) {
             std::vector<uint32_t> whole;
-            for (const Nodes& part : parts) whole.insert(whole.end(), part->begin(), part->end());
+            for (const Begun& part : parts) whole.insert(whole.end(), part->nodes->begin(), part->nodes->end());
             const auto below = std::remove(whole.begin(), whole.end(), Runs::kRoot);
             if (below != whole.end()) all.push_back(crossing);
             whole.erase(below, whole.end());
-            nodes = b_.ends_.interned(std::move(whole));
+            begun = b_.ends_.interned(std::move(whole));
         }
-        if (nodes->empty()) return;
-        crossing.nodes = std::move(nodes);
+        if (begun->nodes->empty()) return;
+        crossing.nodes = begun->nodes;
         all.push_back(std::move(crossing));
     }
     using LineEnds = std::vector<LineEnd>;  // from the beginning of the token on
 
-    void visit(const Nodes& nodes, const Parse& t, const LineEnds& line_ends) {
+    void visit(const Begun& begun, const Parse& t, const LineEnds& line_ends) {
         Lexer& lexer = b_.engine_.access.lexer();
-        if (!seen_.insert({nodes, t.stack, t.environment, t.lex, line_ends}).second) return;
-        if (lexer.is_fresh(t.lex)) begin(t.stack, t.environment, nodes);
+        if (!seen_.insert({begun, t.stack, t.environment, t.lex, line_ends}).second) return;
+        if (lexer.is_fresh(t.lex)) begin(t.stack, t.environment, begun);
         const uint64_t ignored = b_.distance(t.stack);  // from the end of an ignored lexeme on
-        const LexemeEnds::Ends ends = b_.ends_.find(nodes, t.lex, t.environment, b_.distances_, ignored);
+        const LexemeEnds::Ends ends = b_.ends_.find(begun, t.lex, b_.distances_, ignored);
         for (const LexemeEnds::End& end : *ends) {
-            const Parse here{t.lex, t.stack, end.environment};
+            const Parse here{t.lex, t.stack, b_.engine_.environments.indentations.apply(end.effect, t.environment)};
             for (Symbol symbol : b_.engine_.terminals.of(end.terminal)) {
                 if (b_.engine_.terminals.is_ignored(symbol)) leave(here, symbol, true, end, line_ends);
                 if (!b_.engine_.terminals.is_ignored(symbol) || b_.engine_.spanner.lexer.policy() == Policy::kScannerless)
@@ -169,48 +169,50 @@ class Borders::Search {
         Lexemes& lexemes = b_.lexemes_;
         if (b_.engine_.access.lexer().formulas.hold_at_end(end.obligations)) {
             const After stop = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
-            if (stop.stack != kNoFrontier) begin(b_.engine_.stacks.minimal(stop.stack), stop.environment, end.nodes);
+            if (stop.stack != kNoFrontier) begin(b_.engine_.stacks.minimal(stop.stack), stop.environment, end.begun);
         }
         const After after = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment);
         if (after.stack == kNoFrontier) return;
-        const Nodes near = b_.ends_.taller(end.nodes, b_.distance(after.stack));
-        if (near->empty()) return;
+        const Begun near = b_.ends_.taller(end.begun, b_.distance(after.stack));
+        if (near->nodes->empty()) return;
         if (after.line_end != kNoLineEnd) line_ends.push_back(after.line_end);
         const AcceptSet accepts = b_.engine_.stacks.accepts(after.stack);
         const LexState start = lexemes.start(accepts, end.obligations, after.environment).value;
         for (Symbol slot : b_.engine_.slots.symbols()) {
             if (!b_.engine_.stacks.contains(accepts, slot)) continue;
-            const Nodes some = b_.ends_.before(near, slot, lexemes.first_bytes(slot));
-            if (some->empty()) continue;
+            const ByteSet& first = lexemes.first_bytes(slot);
+            if (!first.meets(near->next)) continue;
+            const Begun some = b_.ends_.before(near, first);
             names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot, line_ends}]
                 .push_back(some);
         }
         if (start != kNoState) visit(near, {start, after.stack, after.environment}, line_ends);
     }
 
-    void begin(Frontier stack, Environment environment, const Nodes& nodes) {
+    void begin(Frontier stack, Environment environment, const Begun& begun) {
         const auto& languages = b_.engine_.terminals.languages();
         if (languages.empty()) return;
         const AcceptSet accepts = b_.engine_.stacks.accepts(stack);
-        const Nodes going_on = b_.ends_.taller(nodes, 0);
-        if (going_on->empty()) return;
+        const Begun going_on = b_.ends_.taller(begun, 0);
+        if (going_on->nodes->empty()) return;
         for (uint32_t i = 0; i < languages.size(); i++)
             if (b_.engine_.stacks.contains(accepts, languages[i]->symbol())) found_[{stack, environment, i}].push_back(going_on);
     }
 
     Borders& b_;
-    std::set<std::tuple<Nodes, Frontier, Environment, LexState, LineEnds>> seen_;
-    std::map<std::tuple<Frontier, Environment, uint32_t>, std::vector<Nodes>> found_;
-    std::map<std::tuple<Frontier, Environment, LexState, Symbol, LineEnds>, std::vector<Nodes>> names_;
+    std::set<std::tuple<Begun, Frontier, Environment, LexState, LineEnds>> seen_;
+    std::map<std::tuple<Frontier, Environment, uint32_t>, std::vector<Begun>> found_;
+    std::map<std::tuple<Frontier, Environment, LexState, Symbol, LineEnds>, std::vector<Begun>> names_;
 };
 
-const std::vector<Borders::Crossing>& Borders::into(const Parse& t) {
+const std::vector<Borders::Crossing>& Borders::into(const Parse& t, const EmbeddedText::Nodes& nodes) {
     if (distances_.empty()) find_distances();
     Place place = place_of(t);
-    if (const auto known = into_.find(place); known != into_.end()) return known->second;
-    std::vector<Crossing> found = Search(*this).run(t);
+    for (uint32_t word : address_words(nodes.get())) place.push_back(word);
+    if (const auto known = into_.find(place); known != into_.end()) return known->second.crossings;
+    std::vector<Crossing> found = Search(*this).run(t, nodes);
     if (into_.size() > kMostKnown) into_.clear();
-    return into_[std::move(place)] = std::move(found);
+    return (into_[std::move(place)] = {nodes, std::move(found)}).crossings;
 }
 
 }  // namespace derivable
