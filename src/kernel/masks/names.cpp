@@ -232,11 +232,16 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
     std::unordered_set<uint32_t> taken;  // nodes
     for (const Text& text : apart) taken.insert(text.node);
     Inside found{nodes, any.tokens, {}};
+    std::vector<Text> alone = any.alone;
     for (const AnyText::Group& group : any.groups) {
         const auto one = std::find_if(group.some.begin(), group.some.end(), [&](const std::string& text) {
             return !std::binary_search(texts.begin(), texts.end(), small(text));
         });
-        if (one == group.some.end()) return std::nullopt;
+        if (one == group.some.end()) {  // each of the others stands for itself
+            for (const Text& text : group.texts)
+                if (!taken.count(text.node)) alone.push_back(text);
+            continue;
+        }
         End end = end_of(name, {0, group.lex, environment, *one, group.first}, group.nodes);
         end.number = group.number;
         for (uint32_t node : taken)
@@ -249,7 +254,7 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
         for (char c : text) at = names.step(at, uint8_t(c));
         return names.is_name(at);
     };
-    for (Text text : any.alone) {
+    for (Text& text : alone) {
         if (taken.count(text.node) || !is_name(text.text)) continue;
         text.environment = environment;
         found.ends.push_back(end_of(name, text, {}));
@@ -293,7 +298,7 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
     for (const Text& t : ends) {
         auto group = group_of(t);
         if (group == found.groups.end())
-            group = found.groups.insert(group, {t.lex, {}, {}, std::make_shared<std::vector<uint32_t>>(), num_ends_++});
+            group = found.groups.insert(group, {t.lex, {}, {}, std::make_shared<std::vector<uint32_t>>(), {}, num_ends_++});
         if (group->some.size() < kMostSome) group->some.push_back(t.text);
     }
     for (Text& t : ends) {
@@ -306,7 +311,7 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
                                [&](uint32_t child) { return is_written_below(child, text, Written::kBegun); });
         };
         if (follows(t.text) || std::any_of(group.some.begin(), group.some.end(), follows)) found.alone.push_back(std::move(t));
-        else group.nodes->push_back(t.node), group.first |= t.first;
+        else group.nodes->push_back(t.node), group.first |= t.first, group.texts.push_back(std::move(t));
     }
     for (AnyText::Group& group : found.groups) std::sort(group.nodes->begin(), group.nodes->end());
     return any_[std::move(key)] = std::make_shared<const AnyText>(std::move(found));

@@ -100,6 +100,7 @@ class Names {
             ByteSet first;
             std::vector<std::string> some;                 // of its texts, which none of its tokens writes again
             std::shared_ptr<std::vector<uint32_t>> nodes;  // ascending
+            std::vector<Text> texts;                       // of these nodes
             uint32_t number;
         };
         EmbeddedText::Nodes nodes;
