@@ -24,7 +24,7 @@ class LexemeEnds::Walk {
         const Trie& trie = of_.trie_;
         const uint64_t needed = of_.needed(state, distances_, ignored_);
         if (of_.height(node) <= needed) return;
-        if (node == Runs::kRoot || trie.end[node] - node < kWorthKeeping) return expand(node, state, effect, needed);
+        if (node == Runs::kRoot || trie.end[node] - node < worth_keeping_) return expand(node, state, effect, needed);
         Key key{node, state.index(), effect, uint32_t(ignored_)};
         std::shared_ptr<const std::vector<Below>> known;
         if (const auto found = of_.below_.find(key); found != of_.below_.end()) known = found->second;
@@ -43,8 +43,6 @@ class LexemeEnds::Walk {
     }
 
   private:
-    static constexpr uint32_t kWorthKeeping = 64;  // nodes
-
     void expand(uint32_t node, LexState state, Indentations::Effect effect, uint64_t needed) {
         const Trie& trie = of_.trie_;
         Prospects& prospects = of_.engine_.spanner.prospects;
@@ -64,6 +62,7 @@ class LexemeEnds::Walk {
     LexemeEnds& of_;
     const Distances& distances_;
     const uint64_t ignored_;
+    const uint32_t worth_keeping_ = worth_keeping(of_.trie_);
 };
 
 uint64_t LexemeEnds::needed(LexState state, const Distances& distances, uint64_t ignored) {

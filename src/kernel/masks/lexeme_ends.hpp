@@ -2,6 +2,7 @@
 // lexer state and some beginnings of tokens, as splits are (index/split.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <tuple>
@@ -18,6 +19,9 @@ namespace derivable {
 class LexemeEnds {
   public:
     static constexpr uint64_t kFar = 1u << 30;  // bytes
+    // What lies below so many nodes of a vocabulary is kept. PERF: from 8 on, first masks of SQL with names took twice as long as from 64 on. Of tiny ones, which
+    // tests have, it is one in 16.
+    static uint32_t worth_keeping(const Trie& trie) { return std::clamp(trie.size() / 16, 1u, 64u); }
     // Bytes from the end of a terminal's lexeme to the next border, by symbol, at least.
     using Distances = std::vector<uint64_t>;
     // Beginnings of tokens: nodes of the vocabulary's trie, ascending. Equal ones are one while somebody has them.

@@ -115,10 +115,9 @@ void Names::add_behind(const End& end, const Parse& ended, std::vector<uint32_t>
 }
 
 std::optional<Names::Tokens> Names::by_parts(const End& end, const std::vector<Parse>& parses) {
-    constexpr uint32_t kWorthwhile = 64;  // nodes below
     if (end.nodes->size() != 1 || engine_.spanner.lexer.policy() == Policy::kScannerless) return std::nullopt;
     const uint32_t node = end.nodes->front();
-    if (vocabulary_.trie.end[node] - node < kWorthwhile) return std::nullopt;
+    if (vocabulary_.trie.end[node] - node < LexemeEnds::worth_keeping(vocabulary_.trie)) return std::nullopt;
     const EmbeddedText::Nodes nodes = borders_.interned(*end.nodes);
     std::vector<uint32_t> words(vocabulary_.words());
     for (const Parse& t : parses) {
@@ -379,10 +378,9 @@ void Names::walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node
 
 // As walk(), whatever the names are.
 void Names::walk_any(uint32_t node, const Parse& name, const std::string& text, Walked& to) {
-    constexpr uint32_t kWorthKeeping = 64;  // nodes
     const Trie& trie = vocabulary_.trie;
     const Symbol slot = engine_.slots.symbol(name.slot);
-    if (node == Runs::kRoot || trie.end[node] - node < kWorthKeeping) return expand_any(node, name, text, to);
+    if (node == Runs::kRoot || trie.end[node] - node < LexemeEnds::worth_keeping(trie)) return expand_any(node, name, text, to);
     std::vector<uint32_t> key{node, name.lex.index(), engine_.terminals.to_lexer(slot).index()};
     if (engine_.spanner.lexer.policy() == Policy::kScannerless) key.push_back(slot);  // by what may follow it
     std::shared_ptr<const Walked> known;
