@@ -93,12 +93,12 @@ class Constraint(CompiledGrammar):
         self._readers: dict[int, tuple[Rules, Trees]] = {}
         self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
-        self._inner = inner = _inner(plan, vocabulary) if inner is None else inner
+        self._inner: Sequence[tuple[int, str, Constraint]] = _inner(plan, vocabulary) if inner is None else inner
         self._kernel = _kernel.Constraint(
             vocabulary._kernel_vocabulary,
             plan,
             [(symbol, token_ids(named, vocabulary), named.negated) for symbol, named in lowered.references],
-            [(symbol, each._kernel) for symbol, _, each in inner],
+            [(symbol, each._kernel) for symbol, _, each in self._inner],
             without,
             [(symbol, base) for symbol, base, _ in lowered.slots] if meaning else [],
             Numbered(meaning, {symbol: slot for symbol, _, slot in lowered.slots}) if meaning else None,
@@ -311,7 +311,7 @@ class Constraint(CompiledGrammar):
         self._filled = (found,)
 
     def _to_save(self) -> Plan:
-        if self.grammar is not None and self.grammar.meaning is not None:
+        if self.grammar is not None and self.grammar.knows_names:
             raise ArtifactError(
                 "a constraint with a meaning cannot be saved: what its names are is Python. Save that of the grammar "
                 "without it, or compile where it is needed."
@@ -331,7 +331,7 @@ class Constraint(CompiledGrammar):
             self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
             self._filled = ()
         if self._inner:
-            languages = tuple([(symbol, key, each._to_save()) for symbol, key, each in self._inner])
+            languages = tuple([(symbol, key, each._plan_now()) for symbol, key, each in self._inner])
             self._plan = replace(self._plan, languages=languages)
         if not self._plan.content:
             self._plan = replace(self._plan, content=self._content)
@@ -420,7 +420,7 @@ class Constraint(CompiledGrammar):
 
     def _check_names(self, trees: Trees, text: str | bytes | Sequence[int], is_whole: bool) -> None:
         """Trees are read by the grammar alone, so whether the meaning takes the text is asked here."""
-        if self.grammar is None or self.grammar.meaning is None:
+        if self.grammar is None or not self.grammar.knows_names:
             return
         written, matcher = trees.written(text), self.matcher()
         try:

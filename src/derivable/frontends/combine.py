@@ -71,10 +71,10 @@ class Joined:
             raise GrammarError(
                 f"{operand!r:.80} cannot be part of a grammar", hint="Use a Grammar, or a str for literal text."
             )
-        _refuse_meaning(operand)
         known = self._starts.get(id(operand))
         if known is None:
-            added = self._add(plain(operand)) if operand.lexing == "scannerless" else self.embed(operand)
+            is_apart = operand.lexing != "scannerless" or operand.meaning is not None
+            added = self.embed(operand) if is_apart else self._add(plain(operand))
             known = self._starts[id(operand)] = (operand, added)
         return known[1]
 
@@ -115,8 +115,7 @@ class Joined:
         return f"{name}#{number}"
 
     def embed(self, grammar: Rules, encoding: str = "", name: str | None = None) -> Ref:
-        """A grammar that is cut into lexemes by itself, as one terminal; or what stands for its texts."""
-        _refuse_meaning(grammar)
+        """A grammar that is cut into lexemes by itself, or has a meaning, as one terminal; or texts that encode its."""
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         self.warnings.update(dict.fromkeys(grammar.warnings))
         heard = {each.temperature for name, each in grammar.terminals.items() if name not in grammar.ignore}
@@ -175,16 +174,6 @@ class Joined:
             self.tallied.get(terminal) == grammar.tallied.get(terminal)
             and self.captures.get(terminal) == grammar.captures.get(terminal)
             and self.parts.get(terminal) == grammar.parts.get(terminal)
-        )
-
-
-def _refuse_meaning(operand: Rules) -> None:
-    if operand.meaning is not None:
-        raise UnsupportedFeatureError(
-            "meaning",
-            "a grammar with a meaning cannot be part of another one yet",
-            source=operand.source,
-            hint="Put the grammars together first, and give the whole a meaning: (a + b).with_meaning(...).",
         )
 
 
