@@ -63,8 +63,8 @@ def measure(options: argparse.Namespace, schemas: list[Any]) -> None:
 
     def is_over() -> bool:
         if options.as_many:
-            return len(made) == options.as_many
-        return total.get("steps", 0) >= options.steps or time.perf_counter() - begin > options.minutes * 60
+            return bool(len(made) == options.as_many)
+        return bool(total.get("steps", 0) >= options.steps or time.perf_counter() - begin > options.minutes * 60)
 
     def show() -> None:
         drafts = {
