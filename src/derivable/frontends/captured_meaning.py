@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import GrammarError, MeaningError, UnsupportedFeatureError
+from ..lowering.slots import ignored_slot
 from ..meaning import Meaning, Names
 from ..rules import Rules
 
@@ -21,6 +22,7 @@ class CapturedMeaning(Meaning):
         references: the same, by the rules for references, and whether case is ignored.
         most: how many references to each group one text may hold, behind it; `None`: any number, or more than one.
         terminals: of a grammar, those that hold such groups and references.
+        ignored: terminals that it ignores.
     """
 
     def __init__(
@@ -29,9 +31,10 @@ class CapturedMeaning(Meaning):
         references: Mapping[str, tuple[int, bool]],
         most: tuple[int | None, ...],
         terminals: tuple[str, ...] = (),
+        ignored: tuple[str, ...] = (),
     ) -> None:
         self.slots = self.free = (*groups, *references)
-        self.terminals = terminals
+        self.terminals, self.ignored = terminals, ignored
         self._groups, self._references, self._most = groups, references, most
         self._any = Names((), others=True, marked=())
         self._captured = lru_cache(maxsize=256)(lambda text, ignore_case: Names([text], ignore_case=ignore_case))
@@ -42,7 +45,9 @@ class CapturedMeaning(Meaning):
         return f"CapturedMeaning({', '.join(self.terminals or self._groups)})"
 
     @staticmethod
-    def joined(parts: Iterable[tuple[str, CapturedMeaning, Mapping[str, str]]]) -> CapturedMeaning:
+    def joined(
+        parts: Iterable[tuple[str, CapturedMeaning, Mapping[str, str]]], ignored: tuple[str, ...]
+    ) -> CapturedMeaning:
         """That of several patterns: of each, its terminal, its own, and what its slots are called in the grammar."""
         groups: dict[str, int] = {}
         references: dict[str, tuple[int, bool]] = {}
@@ -54,7 +59,7 @@ class CapturedMeaning(Meaning):
             references |= {names[slot]: (before + place, any_) for slot, (place, any_) in part._references.items()}
             most += part._most
             terminals.append(terminal)
-        return CapturedMeaning(groups, references, most, tuple(terminals))
+        return CapturedMeaning(groups, references, most, tuple(terminals), ignored)
 
     def start(self) -> tuple[str | None, ...]:
         return (None,) * len(self._most)
@@ -168,12 +173,14 @@ def with_meaning(grammar: Rules, meaning: Meaning) -> Meaning:
     """The meaning of a grammar that is given one: what is captured in it stays so.
 
     Raises:
-        GrammarError: a slot is a terminal with back-references, which is no terminal to the lexer.
+        GrammarError: a slot is a terminal with back-references, which is no terminal to the lexer, or is ignored.
     """
     captured = captured_in(grammar)
     if captured is None:
         return meaning
     for slot in meaning.slots:
+        if slot in captured.ignored:
+            raise ignored_slot(slot, grammar.source)
         if slot in captured.terminals or slot in captured.slots:
             raise GrammarError(
                 f"{slot!r:.80} cannot be a slot of a meaning: it has back-references, which are slots themselves",
@@ -192,8 +199,8 @@ def refuse_lexing(grammar: Rules, lexing: str) -> None:
     if captured_in(grammar) is not None and lexing != "scannerless":
         raise UnsupportedFeatureError(
             "backreference",
-            f"back-references cannot be enforced exactly under {lexing!r} lexing, where a lexeme ends where its longest "
-            "match does",
+            f"back-references cannot be enforced exactly under {lexing!r} lexing, where a lexeme ends where its "
+            "longest match does",
             source=grammar.source,
             hint="Leave the grammar scannerless, or make the tag a terminal, and give the grammar a meaning "
             "(docs/names.md).",

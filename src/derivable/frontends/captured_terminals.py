@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..expr import EMPTY, Alt, Concat, Expr, Ref, Repeat
+from ..expr import EMPTY, Alt, Concat, Expr, Look, Ref, Repeat, walk
 from ..lowering.leaves import largest_runs
 from ..lowering.show import show
 from ..rules import Rules, Shape, Terminal
-from .build import alternation
+from .build import alternation, concatenation, repeat
 from .captured_meaning import CapturedMeaning
 from .combine import with_leaves
 
@@ -36,7 +36,8 @@ def with_captured(grammar: Rules, patterns: Mapping[str, Rules]) -> Rules:
     if grammar.ignore:
         made.write_out_ignored(patterns)
     parts = [(name, pattern.meaning, made.terminal(name, pattern)) for name, pattern in patterns.items()]
-    meaning = CapturedMeaning.joined([(name, m, names) for name, m, names in parts if isinstance(m, CapturedMeaning)])
+    own = [(name, m, names) for name, m, names in parts if isinstance(m, CapturedMeaning)]
+    meaning = CapturedMeaning.joined(own, grammar.ignore)
     return replace(
         grammar,
         rules=made.rules,
@@ -78,11 +79,12 @@ class _Writing:
         return names
 
     def write_out_ignored(self, patterns: Mapping[str, Rules]) -> None:
-        """Ignored terminals at the beginning and behind every lexeme (docs/lexing.md, "scannerless"). Rules that are one
-        lexeme stay as they are, for they may be slots of a meaning."""
+        """Ignored terminals at the beginning and behind every lexeme (docs/lexing.md, "scannerless").
+
+        Rules that are one lexeme stay as they are, for they may be slots of a meaning.
+        """
         grammar, words = self._grammar, _words(self._grammar)
-        skipped = alternation([Ref(name, is_kept=False) for name in grammar.ignore])
-        ignored, start = self._rule("ignored", Repeat(skipped, 0, None)), Ref(grammar.start)
+        ignored, start = self._rule("ignored", self._ignored(patterns)), Ref(grammar.start)
 
         def spaced(leaf: Expr) -> Expr:
             is_lexeme = isinstance(leaf, Ref) and (leaf.name in grammar.terminals or leaf.name in words)
@@ -92,6 +94,22 @@ class _Writing:
             name: expr if name in words else with_leaves(expr, spaced) for name, expr in grammar.rules.items()
         }
         self.start = self._rule("start", Concat((ignored, spaced(start)))).name
+
+    def _ignored(self, patterns: Mapping[str, Rules]) -> Expr:
+        """Any number of ignored texts. Regular ones are one terminal, for a run of blanks can be cut in many ways."""
+        apart = [name for name in self._grammar.ignore if name in patterns or self._looks(name)]
+        together = [self.terminals[name].expr for name in self._grammar.ignore if name not in apart]
+        blanks: Expr = EMPTY
+        if together:
+            name = self._fresh("ignored text")
+            self.terminals[name] = Terminal(Repeat(alternation(together), 1, None))
+            blanks = Repeat(Ref(name, is_kept=False), 0, 1)
+        others = alternation([Ref(name, is_kept=False) for name in apart])
+        return concatenation([blanks, repeat(concatenation([others, blanks]), 0, None)]) if apart else blanks
+
+    def _looks(self, terminal: str) -> bool:
+        """It sees where its text begins and ends."""
+        return any(isinstance(part, Look) for part in walk(self.terminals[terminal].expr))
 
     def _rule(self, name: str, expr: Expr) -> Ref:
         name = self._fresh(name)

@@ -290,15 +290,14 @@ def _without_ignored(grammar: Rules) -> Rules:
     joined.rules.update(grammar.rules)
     joined.terminals.update(grammar.terminals)
     ignored = joined.rule("ignored", Repeat(alternation(Ref(name, is_kept=False) for name in grammar.ignore), 0, None))
-    after = {name: joined.rule(name, Concat((Ref(name), ignored))) for name in grammar.terminals}
 
     def spaced(leaf: Expr) -> Expr:
-        return after.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf
+        return Concat((leaf, ignored)) if isinstance(leaf, Ref) and leaf.name in grammar.terminals else leaf
 
     for name, expr in grammar.rules.items():
         joined.rules[name] = with_leaves(expr, spaced)
     start = joined.rule("start", Concat((ignored, spaced(Ref(grammar.start)))))
-    shapes = {**grammar.shapes, **dict.fromkeys([ref.name for ref in (ignored, *after.values(), start)], _JOINED)}
+    shapes = {**grammar.shapes, ignored.name: _JOINED, start.name: _JOINED}
     return replace(grammar, rules=joined.rules, terminals=joined.terminals, start=start.name, ignore=(), shapes=shapes)
 
 

@@ -99,9 +99,7 @@ def grammar_from_lark(
         with recursion_room(4 * source.depth + 1_000):
             rules = _without_ignored(loaded, start, ignored, source)
     used = {ref.name for expr in rules.values() for ref in refs(expr)} | {start}
-    terminals: dict[str, Terminal] = {}
-    captured: dict[str, Rules] = {}
-    given = dict(declared or {})
+    terminals, captured, given = dict[str, Terminal](), dict[str, Rules](), dict(declared or {})
     if indentation is None and lexing != "scannerless" and not _BLOCKS & given.keys():
         indentation = _declared_indentation(loaded, used)
     zero_width = (indentation.indent, indentation.dedent) if indentation else ()
@@ -109,7 +107,8 @@ def grammar_from_lark(
         replacement = given.pop(name, None) if pattern is None else None
         if name not in used and name not in ignored:
             continue
-        if pattern is not None and lexing == "scannerless" and (made := _captured(name, pattern, source, limits)):
+        made = _captured(name, pattern, source, limits) if lexing == "scannerless" else None
+        if made is not None:
             captured[name], terminals[name] = made, Terminal(NOTHING)
         elif pattern is not None:
             terminals[name] = _terminal(name, pattern, priority, source, limits)
@@ -369,7 +368,7 @@ def _flags(pattern: Any) -> int:
 
 def _captured(name: str, pattern: Any, source: Source, limits: Limits) -> Rules | None:
     """The grammar of a terminal with back-references; `None`: it has none."""
-    if isinstance(pattern, PatternStr):
+    if pattern is None or isinstance(pattern, PatternStr):
         return None
     try:
         made = unfolded_regex(pattern.value, _flags(pattern), limits=limits)

@@ -55,8 +55,8 @@ _UNSUPPORTED = {  # node: (feature, regular expression that finds its place, wha
         r"\(\?P=|\\[1-9]",
         "What a group has matched is known further on in Grammar.from_regex, in terminals of Lark grammars under "
         '`lexing="scannerless"`, and elsewhere by a meaning (docs/names.md). Write an alternative for each text that '
-        "may come twice, such as the tag of a heredoc (`<<EOF\\n...\\nEOF|<<SQL\\n...\\nSQL`), or take a form without a "
-        "tag, such as a quoted string.",
+        "may come twice, such as the tag of a heredoc (`<<EOF\\n...\\nEOF|<<SQL\\n...\\nSQL`), or take a form without "
+        "a tag, such as a quoted string.",
     ),
     "GROUPREF_EXISTS": (
         "conditional group",
