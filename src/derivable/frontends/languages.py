@@ -25,6 +25,7 @@ MEDIA_TYPES: dict[str, tuple[str, ...]] = {
     "toml": ("application/toml", "text/x-toml"),
     "yaml": ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"),
     "xml": ("application/xml", "text/xml"),
+    "html": ("text/html",),
 }
 """Those of the built-in grammars, the usual one first; that of JSON is `JSON`."""
 
@@ -42,6 +43,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "toml": ("toml",),
     "yaml": ("yaml", "yml"),
     "xml": ("xml",),
+    "html": ("html", "htm"),
 }
 """What a fence of Markdown calls them."""
 
