@@ -133,7 +133,7 @@ def compile(
         raise ArgumentError("timeout", "seconds, or None for any time", timeout)
     if timeout is not None and not 0 < timeout < float("inf"):
         raise GrammarError(f"timeout={timeout} is not a time to compile in", hint="Give seconds, or None for any time.")
-    if grammar.meaning is not None:
+    if grammar.knows_names:
         if lookahead is not None or canonical:
             raise UnsupportedFeatureError(
                 "meaning",
@@ -256,13 +256,6 @@ def _compile_inner(
         language = terminal.expr
         if not isinstance(language, Embedded) or language in found:
             continue
-        if language.grammar.meaning is not None:
-            raise UnsupportedFeatureError(
-                "meaning",
-                "a language inside another one has a meaning, which is not supported yet",
-                source=grammar.source,
-                hint="Leave the meaning out, or compile that grammar by itself.",
-            )
         bare = _without_captures(language)
         key = (bare, id(vocabulary), lookahead, limits)
         constraint: Constraint | None = cache.constraints.get(key)

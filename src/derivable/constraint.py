@@ -315,7 +315,7 @@ class Constraint(CompiledGrammar):
 
         PERF: written when it is to be saved. Made along with the index it was a tenth of compiling ahead of time.
         """
-        if self.grammar is not None and self.grammar.meaning is not None:
+        if self.grammar is not None and self.grammar.knows_names:
             raise ArtifactError(
                 "a constraint with a meaning cannot be saved: what its names are is Python. Save that of the grammar "
                 "without it, or compile where it is needed."
@@ -417,7 +417,7 @@ class Constraint(CompiledGrammar):
 
     def _check_names(self, trees: Trees, text: str | bytes | Sequence[int], is_whole: bool) -> None:
         """Trees are read by the grammar alone, so whether the meaning takes the text is asked here."""
-        if self.grammar is None or self.grammar.meaning is None:
+        if self.grammar is None or not self.grammar.knows_names:
             return
         written, matcher = trees.written(text), self.matcher()
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from .errors import ArgumentError, GrammarError, UnsupportedFeatureError
-from .expr import Expr, node, references
+from .expr import Embedded, Expr, node, references
 from .meaning import Meaning
 from .support.arguments import instance, integer, items, number, texts
 from .values.reader import Reader
@@ -326,6 +326,19 @@ class Rules:
         made.__dict__.update(tallied=tallied or {}, in_order=in_order, warnings=warnings)
         made.__dict__.update(shapes=shapes or {}, captures=captures or {}, parts=parts or {}, hidden=hidden)
         return made
+
+    @property
+    def knows_names(self) -> bool:
+        """It has a meaning, or a language inside it has one."""
+        seen: dict[int, Rules] = {}
+        todo = [self]
+        while todo:
+            rules = todo.pop()
+            if rules.meaning is not None:
+                return True
+            if seen.setdefault(id(rules), rules) is rules:
+                todo += [each.expr.grammar for each in rules.terminals.values() if isinstance(each.expr, Embedded)]
+        return False
 
     def __repr__(self) -> str:
         sizes = f"{len(self.rules)} rules, {len(self.terminals)} terminals"

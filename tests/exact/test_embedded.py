@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
+from meaning_grammars import random_meaning
 from nested_grammars import nested, random_encoding, tokens
 from nested_masks import Comparison
 
@@ -26,7 +28,7 @@ def described(grammar: dv.Grammar) -> str:
     return f"{grammar.lexing} {rules} {terminals} ignoring {grammar.ignore}"
 
 
-def compare(seed: int, encoded: bool) -> int:
+def compare(seed: int, encoded: bool, with_names: bool = False) -> int:
     """One case; the bits of its masks."""
     rng = random.Random(seed)
     keys = [f"random {seed} {number}" for number in range(2 if encoded else 0)]
@@ -34,7 +36,8 @@ def compare(seed: int, encoded: bool) -> int:
     with pytest.MonkeyPatch.context() as patch:
         for key, each in made.items():
             patch.setitem(encodings._MAKERS, key, lambda _, each=each: each)
-        grammar, words = nested(rng, made), tokens(rng)
+        plain = {"plain": partial(random_meaning, blank="c")} if with_names else {}
+        grammar, words = nested(rng, made, **plain), tokens(rng)
         comparison = Comparison(grammar, words)
         try:
             comparison.run()
@@ -53,6 +56,19 @@ def test_random_grammars_in_one_another(seed: int, encoded: bool) -> None:
 @pytest.mark.parametrize("encoded", [False, True])
 def test_many_random_grammars_in_one_another(encoded: bool) -> None:
     bits = sum(compare(seed, encoded) for seed in range(FEW, FEW + MANY))
+    assert bits > 500_000
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+@pytest.mark.parametrize("encoded", [False, True])
+def test_random_grammars_that_know_names_in_others(seed: int, encoded: bool) -> None:
+    compare(seed, encoded, with_names=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoded", [False, True])
+def test_many_random_grammars_that_know_names_in_others(encoded: bool) -> None:
+    bits = sum(compare(seed, encoded, with_names=True) for seed in range(FEW, FEW + MANY))
     assert bits > 500_000
 
 

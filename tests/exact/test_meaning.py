@@ -10,11 +10,10 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from oracle import notation
+from meaning_grammars import Anything, RandomNames, random_meaning
 from oracle.meaning import MeaningRecognizer
 
 import derivable as dv
-from derivable.errors import DerivableError
 from derivable.meaning import Meaning
 from derivable.support.plain_values import packed, unpacked
 from derivable.testing import check_meaning
@@ -24,85 +23,6 @@ FEW, MANY = 60, 3_000
 
 LONGEST, DEPTH = 6, 4
 """Members up to this length are listed; masks behind texts up to that one are compared."""
-
-SHAPES = (
-    {"s": "X"},
-    {"s": "X Y"},
-    {"s": "X+"},
-    {"s": "X Y X"},
-    {"s": "X s | Y"},
-    {"s": "s Y X | X"},
-    {"s": "X | Y X"},
-    {"s": "s s | X | Y"},
-    {"s": "n Y n", "n": "X | Z"},
-    {"s": "X Z X?"},
-    {"s": "X? Y s | Z"},
-)
-TERMINALS = ("a+", "[ab]+", '"a"', '"b"', "ab*", "a|ab", "b|ba", '"ab"')
-
-
-class Random(Meaning):
-    """Names by a table; each state offers some in every slot, so there is always a way on."""
-
-    def __init__(self, rng: random.Random, slots: tuple[str, ...], texts: dict[str, list[str]]) -> None:
-        self.slots = slots
-        self.free = tuple([slot for slot in slots if rng.random() < 0.5])
-        self._names: dict[tuple[int, str], dv.Names] = {}
-        for state in range(3):
-            for slot in slots:
-                number = rng.randrange(1, len(texts[slot]) + 1)
-                others = rng.random() < 0.3
-                some = rng.sample(texts[slot], number - others)
-                self._names[state, slot] = dv.Names(some, others=others)
-        self._salt = rng.randrange(100)
-
-    def start(self) -> Hashable:
-        return 0
-
-    def names(self, state: int, slot: str) -> dv.Names:
-        return self._names[state, slot]
-
-    def read(self, state: int, slot: str, text: str) -> int:
-        return (state + len(text) + (text[0] == "a") + self._salt) % 3
-
-
-def grammar(rng: random.Random) -> dv.Grammar:
-    while True:
-        policy = rng.choice(["scannerless", "longest", "basic"])
-        terminals = dict(zip("XYZ", rng.sample(TERMINALS, 3)))
-        terminals["W"] = " +"
-        shape = rng.choice(SHAPES)
-        ignored = ("W",) if policy != "scannerless" or rng.random() < 0.5 else ()
-        try:
-            made = notation.grammar(shape, terminals, ignore=ignored, lexing=policy)
-        except DerivableError:
-            continue
-        used = [name for name in "XYZ" if any(name in body.split() or name in body for body in shape.values())]
-        slots = tuple(rng.sample(used, rng.randrange(1, len(used) + 1)))
-        recognizer = MeaningRecognizer(made.with_meaning(Anything(())))
-        texts = {}
-        for slot in slots:
-            pattern = recognizer._patterns[slot]
-            words = ["".join(word) for n in (1, 2, 3) for word in product("ab", repeat=n)]
-            texts[slot] = [
-                word for word in words if pattern.full_match(word.encode()) and wins(recognizer, made, slot, word)
-            ]
-        if all(texts.values()):
-            return made.with_meaning(Random(rng, slots, texts))
-
-
-class Anything(Meaning):
-    def __init__(self, slots: tuple[str, ...]) -> None:
-        self.slots = slots
-
-
-def wins(recognizer: MeaningRecognizer, made: dv.Grammar, slot: str, word: str) -> bool:
-    """Whatever competes, the word is a lexeme of the slot."""
-    if made.lexing == "scannerless":
-        return True
-    names = frozenset("XYZW") & recognizer._patterns.keys()
-    return recognizer._first_of(names, word.encode(), 0) == (len(word), slot)
-
 
 class Comparison:
     def __init__(self, made: dv.Grammar, words: list[bytes]) -> None:
@@ -169,7 +89,7 @@ MORE = (2753, 2811, 2954)
 )
 def test_masks_are_those_of_the_definition(seed: int) -> None:
     rng = random.Random(seed)
-    made = grammar(rng)
+    made = random_meaning(rng)
     words = [b"a", b"b", b" "]
     words += rng.sample(["".join(w).encode() for n in (2, 3) for w in product("ab ", repeat=n)], 8)
     try:
@@ -479,7 +399,7 @@ def test_check_meaning_finds_broken_promises() -> None:
     assert {promise.text.count(",") for promise in broken} == {2}
     assert "nothing may follow" in str(broken[0])
     endless = dv.Grammar.from_lark(COLORS).with_meaning(
-        Random(random.Random(1), ("color",), {"color": ["a", "b", "ab"]})
+        RandomNames(random.Random(1), ("color",), {"color": ["a", "b", "ab"]})
     )
     assert check_meaning(endless) == []
     with pytest.raises(dv.ArgumentError, match="with_meaning"):

@@ -14,6 +14,7 @@ from derivable.encodings import Encoding, encoding
 from derivable.expr import Embedded, Ref, Repeat, Special
 from derivable.grammar import Grammar, Terminal
 
+from .meaning import MeaningRecognizer
 from .recognizers import Recognizer
 
 __all__ = ["EmbeddedRecognizer"]
@@ -25,7 +26,7 @@ class EmbeddedRecognizer:
     """Says whether a text is a member of `L`, for grammars with terminals that are `Embedded`."""
 
     def __init__(self, grammar: Grammar) -> None:
-        self.inner: dict[bytes, EmbeddedRecognizer | Decoded] = {}
+        self.inner: dict[bytes, EmbeddedRecognizer | MeaningRecognizer | Decoded] = {}
         terminals: dict[str, Terminal] = {}
         rules = dict(grammar.rules)
         for name, terminal in grammar.terminals.items():
@@ -33,7 +34,8 @@ class EmbeddedRecognizer:
                 terminals[name] = terminal
                 continue
             mark = bytes([_FIRST_MARK + len(self.inner)])
-            inner = EmbeddedRecognizer(Grammar.of(terminal.expr.grammar))
+            within = Grammar.of(terminal.expr.grammar)
+            inner = EmbeddedRecognizer(within) if within.meaning is None else MeaningRecognizer(within)
             key = terminal.expr.encoding
             self.inner[mark] = Decoded(inner, encoding(key)) if key else inner
             terminals[f"{name}_"] = replace(terminal, expr=Special(f"<{mark.decode('latin-1')}>"))
@@ -70,7 +72,7 @@ class EmbeddedRecognizer:
 class Decoded:
     """Says whether a text, decoded, is a member of another language."""
 
-    def __init__(self, inner: EmbeddedRecognizer, how: Encoding) -> None:
+    def __init__(self, inner: EmbeddedRecognizer | MeaningRecognizer, how: Encoding) -> None:
         self._inner, self._how = inner, how
 
     def member(self, text: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import product
 
 from families import LANGUAGES, LITERALS, NULLABLE, POLICIES, SHAPES
@@ -67,17 +68,23 @@ def random_encoding(rng: random.Random) -> Encoding:
     )
 
 
-def nested(rng: random.Random, encodings: dict[str, Encoding], depth: int = 2) -> Grammar:
+def nested(
+    rng: random.Random,
+    encodings: dict[str, Encoding],
+    depth: int = 2,
+    plain: Callable[[random.Random], Grammar] = _plain,
+) -> Grammar:
     """A grammar with one inside, perhaps encoded, which may have one inside, too.
 
     Args:
         rng: of all choices.
         encodings: those that there may be, by their keys.
         depth: of grammars inside.
+        plain: makes the innermost.
     """
     while True:
         try:
-            inner = nested(rng, encodings, depth - 1) if depth > 1 and rng.random() < 0.3 else _plain(rng)
+            inner = nested(rng, encodings, depth - 1, plain) if depth > 1 and rng.random() < 0.3 else plain(rng)
             policy = rng.choice(POLICIES)
             x, y, _ = _languages(rng, policy)
             ignored = rng.choice(_IGNORED) if rng.random() < 0.4 else None

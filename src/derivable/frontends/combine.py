@@ -71,10 +71,10 @@ class Joined:
             raise GrammarError(
                 f"{operand!r:.80} cannot be part of a grammar", hint="Use a Grammar, or a str for literal text."
             )
-        _refuse_meaning(operand)
         known = self._starts.get(id(operand))
         if known is None:
-            added = self._add(plain(operand)) if operand.lexing == "scannerless" else self.embed(operand)
+            is_apart = operand.lexing != "scannerless" or operand.meaning is not None
+            added = self.embed(operand) if is_apart else self._add(plain(operand))
             known = self._starts[id(operand)] = (operand, added)
         return known[1]
 
@@ -115,8 +115,8 @@ class Joined:
         return f"{name}#{number}"
 
     def embed(self, grammar: Rules, encoding: str = "", name: str | None = None) -> Ref:
-        """A grammar that is cut into lexemes by itself, as one terminal; or what stands for its texts."""
-        _refuse_meaning(grammar)
+        """A grammar that is cut into lexemes by itself, or has a meaning of its own, as one terminal; or what stands for
+        its texts."""
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         self.warnings.update(dict.fromkeys(grammar.warnings))
         heard = {each.temperature for name, each in grammar.terminals.items() if name not in grammar.ignore}
@@ -175,16 +175,6 @@ class Joined:
             self.tallied.get(terminal) == grammar.tallied.get(terminal)
             and self.captures.get(terminal) == grammar.captures.get(terminal)
             and self.parts.get(terminal) == grammar.parts.get(terminal)
-        )
-
-
-def _refuse_meaning(operand: Rules) -> None:
-    if operand.meaning is not None:
-        raise UnsupportedFeatureError(
-            "meaning",
-            "a grammar with a meaning cannot be part of another one yet",
-            source=operand.source,
-            hint="Put the grammars together first, and give the whole a meaning: (a + b).with_meaning(...).",
         )
 
 
@@ -290,14 +280,17 @@ def _without_ignored(grammar: Rules) -> Rules:
     joined.rules.update(grammar.rules)
     joined.terminals.update(grammar.terminals)
     ignored = joined.rule("ignored", Repeat(alternation(Ref(name, is_kept=False) for name in grammar.ignore), 0, None))
+    after = {name: joined.rule(name, Concat((Ref(name), ignored))) for name in grammar.terminals}
 
     def spaced(leaf: Expr) -> Expr:
-        return Concat((leaf, ignored)) if isinstance(leaf, Ref) and leaf.name in grammar.terminals else leaf
+        if not isinstance(leaf, Ref) or leaf.name not in after:
+            return leaf
+        return after[leaf.name] if leaf.is_kept else Concat((leaf, ignored))
 
     for name, expr in grammar.rules.items():
         joined.rules[name] = with_leaves(expr, spaced)
     start = joined.rule("start", Concat((ignored, spaced(Ref(grammar.start)))))
-    shapes = {**grammar.shapes, ignored.name: _JOINED, start.name: _JOINED}
+    shapes = {**grammar.shapes, **dict.fromkeys([ref.name for ref in (ignored, *after.values(), start)], _JOINED)}
     return replace(grammar, rules=joined.rules, terminals=joined.terminals, start=start.name, ignore=(), shapes=shapes)
 
 

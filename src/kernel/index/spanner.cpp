@@ -209,6 +209,19 @@ const Split& Spanner::split(ResidualId residual, LexState state) {
     return *keep(residual, state, std::move(result));
 }
 
+ResidualId Spanner::behind(const std::vector<uint32_t>& nodes) {
+    const Trie& trie = vocabulary_->trie;
+    TrieNodes children{&trie, {}};
+    bool are_apart = true;
+    uint32_t end = 0;
+    for (uint32_t node : nodes) {
+        are_apart = are_apart && node >= end;
+        end = std::max(end, trie.end[node]);
+        trie.each_child(node, ByteSet::all(), [&](uint32_t child, uint8_t) { children.nodes.push_back(child); });
+    }
+    return residuals_.add({std::move(children)}, are_apart);
+}
+
 // PERF: of five overlapping classes of keys there are 32 terminals, each of which was a walk of 2 ms: one walk follows all of them.
 const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
     constexpr size_t kMany = 4;

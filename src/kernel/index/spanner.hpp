@@ -67,6 +67,8 @@ class Spanner {
     const Split* known(ResidualId residual, LexState state) const { return find(residual, state); }  // null: not split yet
     uint32_t num_splits() const { return num_splits_; }
     const AcceleratorUses& uses() const { return uses_; }
+    // What is left of the vocabulary's tokens behind some of their beginnings: nodes of its trie, ascending.
+    ResidualId behind(const std::vector<uint32_t>& nodes);
     // Under scannerless, members that are better split together: many, each of which would be a walk of its own.
     struct Joint {
         LexState together;           // kNoState: none are

@@ -1,9 +1,11 @@
 #include "masks/borders.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <map>
 #include <queue>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "support/task.hpp"
 
@@ -11,7 +13,7 @@ namespace derivable {
 
 namespace {
 constexpr size_t kMostKnown = size_t(1) << 14;
-constexpr uint64_t kFar = 1u << 30;
+constexpr uint64_t kFar = LexemeEnds::kFar;
 }  // namespace
 
 Borders::Place Borders::place_of(const Parse& t) {
@@ -110,10 +112,10 @@ uint64_t Borders::distance(Frontier stack) {
 // can begin with.
 class Borders::Search {
   public:
-    explicit Search(Borders& borders) : b_(borders), trie_(borders.vocabulary_.trie) {}
+    explicit Search(Borders& borders) : b_(borders) {}
 
-    std::vector<Crossing> run(const Parse& t) {
-        visit({Runs::kRoot}, t, {});
+    std::vector<Crossing> run(const Parse& t, const EmbeddedText::Nodes& from) {
+        visit(b_.ends_.interned(from ? *from : std::vector<uint32_t>{Runs::kRoot}), t, {});
         std::vector<Crossing> all;
         for (auto& [at, nodes] : found_) {
             const auto [stack, environment, language] = at;
@@ -129,122 +131,88 @@ class Borders::Search {
     }
 
   private:
-    using Nodes = std::vector<uint32_t>;
+    using Begun = LexemeEnds::Begun;
 
-    static void add(Crossing crossing, Nodes& nodes, std::vector<Crossing>& all) {
-        std::sort(nodes.begin(), nodes.end());
-        nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-        if (nodes.back() == Runs::kRoot) nodes.pop_back(), all.push_back(crossing);
-        if (nodes.empty()) return;
-        crossing.nodes = std::make_shared<const std::vector<uint32_t>>(std::move(nodes));
+    void add(Crossing crossing, const std::vector<Begun>& parts, std::vector<Crossing>& all) {
+        Begun begun = parts.front();
+        if (parts.size() > 1 || begun->nodes->back() == Runs::kRoot) {
+            std::vector<uint32_t> whole;
+            for (const Begun& part : parts) whole.insert(whole.end(), part->nodes->begin(), part->nodes->end());
+            const auto below = std::remove(whole.begin(), whole.end(), Runs::kRoot);
+            if (below != whole.end()) all.push_back(crossing);
+            whole.erase(below, whole.end());
+            begun = b_.ends_.interned(std::move(whole));
+        }
+        if (begun->nodes->empty()) return;
+        crossing.nodes = begun->nodes;
         all.push_back(std::move(crossing));
     }
     using LineEnds = std::vector<LineEnd>;  // from the beginning of the token on
-    using Ended = std::tuple<TerminalId, Obligations, Environment>;
 
-    void visit(const Nodes& nodes, const Parse& t, const LineEnds& line_ends) {
+    void visit(const Begun& begun, const Parse& t, const LineEnds& line_ends) {
         Lexer& lexer = b_.engine_.access.lexer();
-        if (lexer.is_fresh(t.lex)) begin(t.stack, t.environment, nodes);
-        std::map<Ended, Nodes> ended;
+        if (!seen_.insert({begun, t.stack, t.environment, t.lex, line_ends}).second) return;
+        if (lexer.is_fresh(t.lex)) begin(t.stack, t.environment, begun);
         const uint64_t ignored = b_.distance(t.stack);  // from the end of an ignored lexeme on
-        for (uint32_t node : nodes) walk(node, t.lex, t.environment, ignored, ended);
-        for (const auto& [end, behind] : ended) {
-            const auto [terminal, obligations, environment] = end;
-            const Parse here{t.lex, t.stack, environment};
-            for (Symbol symbol : b_.engine_.terminals.of(terminal)) {
-                if (b_.engine_.terminals.is_ignored(symbol)) leave(here, symbol, true, obligations, behind, line_ends);
+        const LexemeEnds::Ends ends = b_.ends_.find(begun, t.lex, b_.distances_, ignored);
+        for (const LexemeEnds::End& end : *ends) {
+            const Parse here{t.lex, t.stack, b_.engine_.environments.indentations.apply(end.effect, t.environment)};
+            for (Symbol symbol : b_.engine_.terminals.of(end.terminal)) {
+                if (b_.engine_.terminals.is_ignored(symbol)) leave(here, symbol, true, end, line_ends);
                 if (!b_.engine_.terminals.is_ignored(symbol) || b_.engine_.spanner.lexer.policy() == Policy::kScannerless)
-                    leave(here, symbol, false, obligations, behind, line_ends);
+                    leave(here, symbol, false, end, line_ends);
             }
         }
     }
 
-    void leave(const Parse& t, Symbol symbol, bool ignored, Obligations obligations, const Nodes& nodes, LineEnds line_ends) {
+    void leave(const Parse& t, Symbol symbol, bool ignored, const LexemeEnds::End& end, LineEnds line_ends) {
         Lexemes& lexemes = b_.lexemes_;
-        if (b_.engine_.access.lexer().formulas.hold_at_end(obligations)) {
-            const After end = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
-            if (end.stack != kNoFrontier) begin(b_.engine_.stacks.minimal(end.stack), end.environment, nodes);
+        if (b_.engine_.access.lexer().formulas.hold_at_end(end.obligations)) {
+            const After stop = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
+            if (stop.stack != kNoFrontier) begin(b_.engine_.stacks.minimal(stop.stack), stop.environment, end.begun);
         }
         const After after = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment);
         if (after.stack == kNoFrontier) return;
-        Nodes near;
-        const uint64_t far = b_.distance(after.stack);
-        for (uint32_t node : nodes)
-            if (height(node) > far) near.push_back(node);
-        if (near.empty()) return;
+        const Begun near = b_.ends_.taller(end.begun, b_.distance(after.stack));
+        if (near->nodes->empty()) return;
         if (after.line_end != kNoLineEnd) line_ends.push_back(after.line_end);
         const AcceptSet accepts = b_.engine_.stacks.accepts(after.stack);
-        const LexState start = lexemes.start(accepts, obligations, after.environment).value;
-        std::vector<ByteSet> next;  // of the nodes
+        const LexState start = lexemes.start(accepts, end.obligations, after.environment).value;
         for (Symbol slot : b_.engine_.slots.symbols()) {
             if (!b_.engine_.stacks.contains(accepts, slot)) continue;
-            // PERF: behind most line breaks and blanks a token has no letter. Names that begin there were looked for in each column: in a second pass over four
-            // programs of Python a mask took 15 ms, and 0.1 ms without (llama-3).
-            if (next.empty())
-                std::transform(near.begin(), near.end(), std::back_inserter(next), [&](uint32_t n) { return bytes_behind(n); });
             const ByteSet& first = lexemes.first_bytes(slot);
-            Nodes some;
-            for (size_t i = 0; i < near.size(); i++)
-                if (first.meets(next[i])) some.push_back(near[i]);
-            if (some.empty()) continue;
-            Nodes& found =
-                names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot, line_ends}];
-            found.insert(found.end(), some.begin(), some.end());
+            if (!first.meets(near->next)) continue;
+            const Begun some = b_.ends_.before(near, first);
+            names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot, line_ends}]
+                .push_back(some);
         }
         if (start != kNoState) visit(near, {start, after.stack, after.environment}, line_ends);
     }
 
-    void begin(Frontier stack, Environment environment, const Nodes& nodes) {
+    void begin(Frontier stack, Environment environment, const Begun& begun) {
         const auto& languages = b_.engine_.terminals.languages();
+        if (languages.empty()) return;
         const AcceptSet accepts = b_.engine_.stacks.accepts(stack);
-        for (uint32_t i = 0; i < languages.size(); i++) {
-            if (!b_.engine_.stacks.contains(accepts, languages[i]->symbol())) continue;
-            Nodes& found = found_[{stack, environment, i}];
-            for (uint32_t node : nodes)
-                if (height(node)) found.push_back(node);
-            if (found.empty()) found_.erase({stack, environment, i});
-        }
-    }
-
-    ByteSet bytes_behind(uint32_t node) const {
-        if (node == Runs::kRoot) return ByteSet::all();
-        ByteSet bytes;
-        for (uint32_t child = node + 1; child < trie_.end[node]; child = trie_.end[child]) bytes.set(trie_.byte[child]);
-        return bytes;
-    }
-    uint64_t height(uint32_t node) const { return node == Runs::kRoot ? kFar : trie_.height[node]; }
-
-    void walk(uint32_t node, LexState state, Environment environment, uint64_t ignored, std::map<Ended, Nodes>& ended) {
-        Lexer& lexer = b_.engine_.access.lexer();
-        uint64_t needed = kFar;  // bytes behind the lexeme
-        for (LexState single : lexer.sets.singles(lexer.members(state)))
-            for (Symbol symbol : b_.engine_.terminals.of(lexer.automata.terminal_of(single)))
-                needed = std::min(needed, b_.engine_.terminals.is_ignored(symbol) ? ignored : b_.distances_[symbol]);
-        if (height(node) <= needed) return;
-        for (const Lexer::Exit& e : lexer.exits(state)) ended[{e.terminal, e.obligations, environment}].push_back(node);
-        const uint32_t end = node == Runs::kRoot ? trie_.size() : trie_.end[node];
-        for (uint32_t child = node + 1; child < end; child = trie_.end[child]) {
-            work();
-            if (trie_.height[child] <= needed) continue;
-            b_.engine_.access.pass();
-            const LexState next = b_.engine_.access.lexer().step(state, trie_.byte[child]);
-            if (next != kNoState) walk(child, next, b_.lexemes_.environment_in(next, environment, trie_.byte[child]), ignored, ended);
-        }
+        const Begun going_on = b_.ends_.taller(begun, 0);
+        if (going_on->nodes->empty()) return;
+        for (uint32_t i = 0; i < languages.size(); i++)
+            if (b_.engine_.stacks.contains(accepts, languages[i]->symbol())) found_[{stack, environment, i}].push_back(going_on);
     }
 
     Borders& b_;
-    const Trie& trie_;
-    std::map<std::tuple<Frontier, Environment, uint32_t>, Nodes> found_;
-    std::map<std::tuple<Frontier, Environment, LexState, Symbol, LineEnds>, Nodes> names_;
+    std::set<std::tuple<Begun, Frontier, Environment, LexState, LineEnds>> seen_;
+    std::map<std::tuple<Frontier, Environment, uint32_t>, std::vector<Begun>> found_;
+    std::map<std::tuple<Frontier, Environment, LexState, Symbol, LineEnds>, std::vector<Begun>> names_;
 };
 
-const std::vector<Borders::Crossing>& Borders::into(const Parse& t) {
+const std::vector<Borders::Crossing>& Borders::into(const Parse& t, const EmbeddedText::Nodes& nodes) {
     if (distances_.empty()) find_distances();
     Place place = place_of(t);
-    if (const auto known = into_.find(place); known != into_.end()) return known->second;
-    std::vector<Crossing> found = Search(*this).run(t);
+    for (uint32_t word : address_words(nodes.get())) place.push_back(word);
+    if (const auto known = into_.find(place); known != into_.end()) return known->second.crossings;
+    std::vector<Crossing> found = Search(*this).run(t, nodes);
     if (into_.size() > kMostKnown) into_.clear();
-    return into_[std::move(place)] = std::move(found);
+    return (into_[std::move(place)] = {nodes, std::move(found)}).crossings;
 }
 
 }  // namespace derivable

@@ -5,13 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "masks/lexeme_ends.hpp"
 #include "parsing/follow.hpp"
 #include "sequence/lexemes.hpp"
 #include "sequence/runs.hpp"
@@ -27,6 +26,7 @@ class Borders {
           lexemes_(lexemes),
           runs_(runs),
           vocabulary_(vocabulary),
+          ends_(engine, vocabulary),
           adjacency_(engine.stacks.lr()) {}
 
     struct Crossing {
@@ -35,15 +35,18 @@ class Borders {
         Symbol slot = kEnd;         // a name begins there; then `behind` is before its first byte, and neither name nor meaning are told
         std::vector<LineEnd> line_ends{};  // of lexemes before it, which the meaning is told of
     };
-    std::vector<Crossing> of(const Parse& t) { return t.embedded ? out_of(t) : into(t); }
+    std::vector<Crossing> of(const Parse& t) { return t.embedded ? out_of(t) : into(t, nullptr); }
+    // Likewise, of a parse that stands behind some beginnings of tokens (null: where tokens begin). Valid until the next call.
+    const std::vector<Crossing>& into(const Parse& t, const EmbeddedText::Nodes& nodes);
     // Those that begin with one of its nodes and go on behind the border; ascending. Valid until the next call.
     const std::vector<uint32_t>& tokens(const Crossing& c);
+    // As a list of nodes that crossings share.
+    EmbeddedText::Nodes interned(std::vector<uint32_t> nodes) { return ends_.interned(std::move(nodes))->nodes; }
     // Stack nodes are about to be freed.
     void forget_stacks() { into_.clear(), next_bytes_.clear(), tokens_.clear(); }
 
   private:
     std::vector<Crossing> out_of(const Parse& t);
-    const std::vector<Crossing>& into(const Parse& t);
     class Search;
     // Bytes that a text takes, at least, from a stack on to where an inner text begins.
     uint64_t distance(Frontier stack);
@@ -54,12 +57,17 @@ class Borders {
     Lexemes& lexemes_;
     Runs& runs_;
     const Vocabulary& vocabulary_;
+    LexemeEnds ends_;
     Adjacency adjacency_;
     // By terminal, at least: bytes from the end of its lexeme to where an inner text begins, and those of the lexeme. Empty until they are asked for.
     std::vector<uint64_t> distances_, lengths_;
     using Place = std::vector<uint32_t>;  // a parse that has written nothing
     static Place place_of(const Parse& t);
-    std::unordered_map<Place, std::vector<Crossing>, WordsHash> into_;
+    struct Into {
+        EmbeddedText::Nodes nodes;  // SAFETY: it keeps what the key has the address of
+        std::vector<Crossing> crossings;
+    };
+    std::unordered_map<Place, Into, WordsHash> into_;
     std::unordered_map<Place, ByteSet, WordsHash> next_bytes_;
     struct Behind {
         Crossing crossing;  // SAFETY: it keeps what the key has the addresses of

@@ -110,6 +110,15 @@ void MaskMaker::allow_end(std::vector<uint32_t>& words) const {
 // PERF: a mask byte by byte takes 1 to 8 ms over llama-3 where LR states are small, whatever the lexer state; a walk of a grammar whose tokens can be
 // cut in many ways 100 ms. What a walk has found out is kept, and the next one begins with it: most are done at the second or third attempt, and then
 // stay quick. (Lark, `(A | B)+`, A: /[a-z ]+/, `%ignore " "`: the slowest of 60 masks 149 ms, now 16; all 60 of them 1,030 ms, now 42.)
+bool MaskMaker::add_behind(const Parse& t, const std::vector<uint32_t>& nodes, std::vector<uint32_t>& words) {
+    std::vector<uint32_t> own(words.size());
+    try {
+        SpanWalk(parts(), own).run(t, &nodes);
+    } catch (const TooAmbiguous&) { return false; }
+    std::transform(own.begin(), own.end(), words.begin(), words.begin(), std::bit_or<>());
+    return true;
+}
+
 std::optional<MaskMaker::Made> MaskMaker::walk(const Parse& t, const MaskCache::Endings& endings, uint64_t allowed) {
     constexpr uint32_t kAttempts = 8;   // of one lexer state
     constexpr size_t kMost = 1u << 16;  // lexer states
@@ -124,9 +133,7 @@ std::optional<MaskMaker::Made> MaskMaker::walk(const Parse& t, const MaskCache::
             counters_.uses[size_t(Accelerator::kSplits)]++;
             if (scannerless_) return walk_members(t, endings);
             Made made{std::vector<uint32_t>(vocabulary_.words(), 0)};
-            const SpanWalk::Parts parts{engine_.access, engine_.spanner,  engine_.stacks, engine_.terminals, engine_.environments, lexemes_,
-                                        stack_trie_,    counters_.walked, lookahead_,     accelerators_,     counters_.uses};
-            made.reach = SpanWalk(parts, made.words).run(t);
+            made.reach = SpanWalk(parts(), made.words).run(t);
             return made;
         } catch (const TooAmbiguous&) { is_ambiguous = true; } catch (const LimitExceeded&) {
             if (all) throw;

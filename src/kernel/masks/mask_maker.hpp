@@ -10,6 +10,7 @@
 
 #include "index/stack_trie.hpp"
 #include "masks/mask_cache.hpp"
+#include "masks/span_walk.hpp"
 #include "sequence/runs.hpp"
 #include "support/accelerators.hpp"
 
@@ -48,6 +49,8 @@ class MaskMaker {
         Reach reach;
     };
     Made make(const Parse& t, const MaskCache::Endings& endings);
+    // Under longest and basic, adds the tokens that go on so behind some beginnings of tokens. False: there are too many ways (TooAmbiguous).
+    bool add_behind(const Parse& t, const std::vector<uint32_t>& nodes, std::vector<uint32_t>& words);
     // The bits of the tokens that may be taken as terminals, and of those that end a text.
     Reach fill_references(const Parse& t, std::vector<uint32_t>& words);
     void allow_end(std::vector<uint32_t>& words) const;
@@ -84,6 +87,10 @@ class MaskMaker {
     std::optional<Made> walk(const Parse& t, const MaskCache::Endings& endings, uint64_t allowed);
     Made walk_members(const Parse& t, const MaskCache::Endings& endings);
     std::optional<Made> by_bytes(const Parse& t, uint64_t allowed);  // likewise
+    SpanWalk::Parts parts() {
+        return {engine_.access, engine_.spanner,  engine_.stacks, engine_.terminals, engine_.environments, lexemes_,
+                stack_trie_,    counters_.walked, lookahead_,     accelerators_,     counters_.uses};
+    }
     uint64_t alternatives_of(const Parse& t) const;
     std::deque<Partial>::iterator find_partial(const Parse& t);
     void keep_partial(Partial p);

@@ -34,7 +34,7 @@ class Masks {
           cache_(engine.stacks, engine.environments),
           maker_(engine, lexemes, runs, vocabulary, lookahead, accelerators, cache_.by_parts(), counters),
           borders_(engine, lexemes, runs, vocabulary),
-          names_(engine, lexemes, runs, vocabulary) {}
+          names_(engine, lexemes, runs, borders_, maker_, vocabulary) {}
 
     // Writes the mask of the parses (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
     void fill(const Parses& parses, uint32_t* mask);
@@ -51,13 +51,7 @@ class Masks {
             return;
         }
         other(t);
-        for (const Borders::Crossing& c : borders_.of(t)) {
-            Parse begun = c.behind;
-            begun.meaning = t.meaning;
-            for (LineEnd end : c.line_ends) begun.meaning = engine_.slots.read_line_end(begun.meaning, end);
-            begun.slot = engine_.slots.begin(begun.meaning, c.slot);
-            if (begun.slot != Slots::kNone) name(begun, c.nodes);
-        }
+        names_.each_begun(t, nullptr, name);
     }
     Names& names() { return names_; }
     // The same without those that only end the text.

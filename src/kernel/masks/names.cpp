@@ -26,6 +26,16 @@ std::string small(std::string text) {
     for (char& c : text) c = small(c);
     return text;
 }
+// In any case.
+ByteSet next_letters(const std::string* first, const std::string* last, size_t read) {
+    ByteSet next;
+    for (const std::string* text = first; text != last; ++text) {
+        const char c = (*text)[read];
+        next.set(uint8_t(c));
+        if (c >= 'a' && c <= 'z') next.set(uint8_t(c - 'a' + 'A'));
+    }
+    return next;
+}
 }  // namespace
 
 Names::Tokens::Tokens(std::vector<uint32_t> listed, size_t words) {
@@ -38,6 +48,16 @@ Names::Tokens::Tokens(std::vector<uint32_t> listed, size_t words) {
     for (uint32_t token : listed) words_[token >> 5] |= 1u << (token & 31);
 }
 
+Names::Tokens Names::Tokens::of_mask(std::vector<uint32_t> words) {
+    std::vector<uint32_t> listed;
+    for (uint32_t w = 0; w < words.size() && listed.size() < words.size() / 4; w++)
+        for (uint32_t bits = words[w]; bits; bits &= bits - 1) listed.push_back(w * 32 + uint32_t(__builtin_ctz(bits)));
+    Tokens all;
+    if (listed.size() < words.size() / 4) all.listed_ = std::move(listed);
+    else all.words_ = std::move(words);
+    return all;
+}
+
 void Names::Tokens::add_to(std::vector<uint32_t>& words) const {
     for (size_t w = 0; w < words_.size(); w++) words[w] |= words_[w];
     for (uint32_t token : listed_) words[token >> 5] |= 1u << (token & 31);
@@ -46,13 +66,16 @@ void Names::Tokens::add_to(std::vector<uint32_t>& words) const {
 void Names::add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
     const std::shared_ptr<const Inside> inside = this->inside(name, nodes);
     inside->tokens->add_to(words);
-    for (const End& end : inside->ends) add_behind(end, name, words);
+    Parse ended = name;
+    const Environment idle = engine_.environments.indentations.idle(name.environment);
+    for (const End& end : inside->ends) {
+        ended.lex = end.lex, ended.environment = inside->is_of_columns ? end.environment : idle, ended.slot = end.slot;
+        add_behind(end, ended, words);
+    }
 }
 
-void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words) {
+void Names::add_behind(const End& end, const Parse& ended, std::vector<uint32_t>& words) {
     constexpr size_t kMostVariants = 64;
-    Parse ended = name;
-    ended.lex = end.lex, ended.environment = end.environment, ended.slot = end.slot;
     const std::vector<Parse> parses = behind(ended, end.first);
     if (parses.empty()) return;
     const Meaning::State meaning = parses.front().meaning;  // one name was read
@@ -68,7 +91,8 @@ void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>&
     std::vector<uint32_t> tokens;
     const Trie& trie = vocabulary_.trie;
     const Slots::Recording recording(engine_.slots, meaning);
-    for (const std::vector<uint32_t>& nodes : apart(*end.nodes)) {
+    std::optional<Tokens> parts = by_parts(end, parses);
+    if (!parts) for (const std::vector<uint32_t>& nodes : apart(*end.nodes)) {
         size_t at = 0;
         runs_.each_node_below(
             parses, trie, nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
@@ -81,13 +105,30 @@ void Names::add_behind(const End& end, const Parse& name, std::vector<uint32_t>&
             });
     }
     std::sort(by_node.begin(), by_node.end());
-    const auto found =
-        std::make_shared<const Behind>(Behind{recording.finish(), Tokens(std::move(tokens), vocabulary_.words()), std::move(by_node)});
+    if (!parts) parts = Tokens(std::move(tokens), vocabulary_.words());
+    const auto found = std::make_shared<const Behind>(Behind{recording.finish(), std::move(*parts), std::move(by_node)});
     add_without(*found, end.without, words);
     if (behind_.size() > kMostKnown) behind_.clear();
     std::vector<std::shared_ptr<const Behind>>& known = behind_[std::move(key)];
     if (known.size() >= kMostVariants) known.clear();
     known.push_back(found);
+}
+
+std::optional<Names::Tokens> Names::by_parts(const End& end, const std::vector<Parse>& parses) {
+    if (end.nodes->size() != 1 || engine_.spanner.lexer.policy() == Policy::kScannerless) return std::nullopt;
+    const uint32_t node = end.nodes->front();
+    if (vocabulary_.trie.end[node] - node < LexemeEnds::worth_keeping(vocabulary_.trie)) return std::nullopt;
+    const EmbeddedText::Nodes nodes = borders_.interned(*end.nodes);
+    std::vector<uint32_t> words(vocabulary_.words());
+    for (const Parse& t : parses) {
+        if (t.slot != Slots::kNone) {
+            add(t, nodes, words);
+            continue;
+        }
+        if (!maker_.add_behind(t, *nodes, words)) return std::nullopt;
+        each_begun(t, nodes, [&](const Parse& begun, const EmbeddedText::Nodes& at) { add(begun, at, words); });
+    }
+    return Tokens::of_mask(std::move(words));
 }
 
 // Some nodes of the trie, none of which lies below another one, and so on with the rest.
@@ -139,9 +180,14 @@ std::vector<Parse> Names::behind(const Parse& name, const ByteSet& first) {
 
 // SAFETY: what is returned stays, also if others clear the memo while this operation lets them go first.
 std::shared_ptr<const Names::Inside> Names::inside(const Parse& name, const EmbeddedText::Nodes& nodes) {
-    std::vector<uint32_t> key{name.lex.index(), name.environment, name.slot};
+    std::vector<uint32_t> key{name.lex.index(), name.slot};
     add_nodes(key, nodes);
-    if (const auto known = inside_.find(key); known != inside_.end()) return known->second;
+    auto known = inside_.find(key);
+    if (known != inside_.end() && known->second->is_of_columns) {
+        key.push_back(name.environment);
+        known = inside_.find(key);
+    }
+    if (known != inside_.end()) return known->second;
     std::optional<Inside> found = inside_any(name, nodes);
     if (!found) {
         std::vector<uint32_t> tokens;
@@ -150,8 +196,12 @@ std::shared_ptr<const Names::Inside> Names::inside(const Parse& name, const Embe
         found = {nodes, std::make_shared<Tokens>(std::move(tokens), vocabulary_.words()), {}};
         for (const Text& end : ends) found->ends.push_back(end_of(name, end, {}));
     }
+    const auto may_be_newline = [&](const End& end) { return engine_.spanner.prospects.may_be_newline(end.lex); };
+    found->is_of_columns = std::any_of(found->ends.begin(), found->ends.end(), may_be_newline);
     if (inside_.size() > kMostKnown) inside_.clear(), behind_.clear(), any_.clear(), numbers_.clear();
-    return inside_[std::move(key)] = std::make_shared<const Inside>(std::move(*found));
+    const auto made = std::make_shared<const Inside>(std::move(*found));
+    if (made->is_of_columns) inside_.emplace(key, made), key.push_back(name.environment);
+    return inside_[std::move(key)] = made;
 }
 
 Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes) {
@@ -168,28 +218,29 @@ Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<co
 // PERF: of an alias that begins, llama-3 has 64,000 tokens, and behind each state of a query others are taken. All of them were walked through for each: 20 ms.
 std::optional<Names::Inside> Names::inside_any(const Parse& name, const EmbeddedText::Nodes& nodes) {
     NameSet& names = engine_.slots.names(name.slot);
-    const std::optional<std::vector<std::string>> unlike = names.unlike(engine_.slots.node(name.slot));
+    const std::shared_ptr<const Unlike> unlike = unlike_others(name.slot);
     if (!unlike) return std::nullopt;
     const std::shared_ptr<const AnyText> kept = any_text(name, nodes);
     if (!kept) return std::nullopt;
     const AnyText& any = *kept;
     const Environment environment = engine_.environments.indentations.idle(name.environment);
-    std::unordered_set<std::string> texts;  // in small letters: nodes are looked for in any case, and looked at one by one
-    for (const std::string& text : *unlike) texts.insert(small(text));
     std::vector<Text> apart;
-    for (const std::string& text : texts) {
-        if (text.empty()) continue;  // where it stands it is that name: it ends before the token
-        if (!nodes) add_below(Runs::kRoot, text, {}, apart);
-        else
-            for (uint32_t node : *nodes) add_below(node, text, {}, apart);
-    }
+    const std::vector<std::string>& texts = unlike->texts;
+    for (uint32_t node : nodes ? *nodes : std::vector<uint32_t>{Runs::kRoot})
+        add_below(node, texts.data(), texts.data() + texts.size(), unlike->first, {}, apart);
     std::unordered_set<uint32_t> taken;  // nodes
     for (const Text& text : apart) taken.insert(text.node);
     Inside found{nodes, any.tokens, {}};
+    std::vector<Text> alone = any.alone;
     for (const AnyText::Group& group : any.groups) {
-        const auto one =
-            std::find_if(group.some.begin(), group.some.end(), [&](const std::string& text) { return !texts.count(small(text)); });
-        if (one == group.some.end()) return std::nullopt;
+        const auto one = std::find_if(group.some.begin(), group.some.end(), [&](const std::string& text) {
+            return !std::binary_search(texts.begin(), texts.end(), small(text));
+        });
+        if (one == group.some.end()) {  // each of the others stands for itself
+            for (const Text& text : group.texts)
+                if (!taken.count(text.node)) alone.push_back(text);
+            continue;
+        }
         End end = end_of(name, {0, group.lex, environment, *one, group.first}, group.nodes);
         end.number = group.number;
         for (uint32_t node : taken)
@@ -202,7 +253,7 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
         for (char c : text) at = names.step(at, uint8_t(c));
         return names.is_name(at);
     };
-    for (Text text : any.alone) {
+    for (Text& text : alone) {
         if (taken.count(text.node) || !is_name(text.text)) continue;
         text.environment = environment;
         found.ends.push_back(end_of(name, text, {}));
@@ -231,12 +282,12 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
     if (engine_.spanner.lexer.policy() == Policy::kScannerless) key.push_back(slot);  // by what may follow it
     add_nodes(key, nodes);
     if (const auto known = any_.find(key); known != any_.end()) return known->second;
-    std::vector<uint32_t> tokens;
-    std::vector<Text> ends;
-    walk(name, nodes, nullptr, tokens, ends);
+    Walked all;
+    for (uint32_t node : nodes ? *nodes : std::vector<uint32_t>{Runs::kRoot}) walk_any(node, name, {}, all);
+    std::vector<Text>& ends = all.ends;
     const auto may_be_newline = [&](const Text& t) { return engine_.spanner.prospects.may_be_newline(t.lex); };
     if (std::any_of(ends.begin(), ends.end(), may_be_newline)) return any_[std::move(key)] = nullptr;
-    AnyText found{nodes, std::make_shared<Tokens>(std::move(tokens), vocabulary_.words()), {}, {}};
+    AnyText found{nodes, std::make_shared<Tokens>(std::move(all.tokens), vocabulary_.words()), {}, {}};
     for (Text& t : ends) t.lex = alike(t.lex, slot);
     // Long texts, which tokens hardly write twice.
     std::stable_sort(ends.begin(), ends.end(), [](const Text& a, const Text& b) { return a.text.size() > b.text.size(); });
@@ -246,7 +297,7 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
     for (const Text& t : ends) {
         auto group = group_of(t);
         if (group == found.groups.end())
-            group = found.groups.insert(group, {t.lex, {}, {}, std::make_shared<std::vector<uint32_t>>(), num_ends_++});
+            group = found.groups.insert(group, {t.lex, {}, {}, std::make_shared<std::vector<uint32_t>>(), {}, num_ends_++});
         if (group->some.size() < kMostSome) group->some.push_back(t.text);
     }
     for (Text& t : ends) {
@@ -259,7 +310,7 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
                                [&](uint32_t child) { return is_written_below(child, text, Written::kBegun); });
         };
         if (follows(t.text) || std::any_of(group.some.begin(), group.some.end(), follows)) found.alone.push_back(std::move(t));
-        else group.nodes->push_back(t.node), group.first |= t.first;
+        else group.nodes->push_back(t.node), group.first |= t.first, group.texts.push_back(std::move(t));
     }
     for (AnyText::Group& group : found.groups) std::sort(group.nodes->begin(), group.nodes->end());
     return any_[std::move(key)] = std::make_shared<const AnyText>(std::move(found));
@@ -309,19 +360,54 @@ void Names::walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node
                  std::vector<Text>& ends) {
     const Trie& trie = vocabulary_.trie;
     const Symbol slot = engine_.slots.symbol(name.slot);
-    each_child(node, names ? names->next(at) : ByteSet::all(), [&](uint32_t child) {
+    each_child(node, names->next(at), [&](uint32_t child) {
         work(4);
-        const NameSet::Node next = names ? names->step(at, trie.byte[child]) : at;
+        const NameSet::Node next = names->step(at, trie.byte[child]);
         Parse further = name;
         if (next == NameSet::kNowhere || !lexemes_.step_lexeme_of(slot, further, trie.byte[child])) return;
         tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[child], trie.tokens.begin() + trie.token_begin[child + 1]);
         if (trie.end[child] == child + 1) return;
         text.push_back(char(trie.byte[child]));
-        if (!names || names->is_name(next))
+        if (names->is_name(next))
             if (const std::vector<uint32_t> follow = followers(further, child); !follow.empty())
                 ends.push_back({child, further.lex, further.environment, text, bytes_of(follow)});
         walk(child, further, names, next, text, tokens, ends);
         text.pop_back();
+    });
+}
+
+// As walk(), whatever the names are.
+void Names::walk_any(uint32_t node, const Parse& name, const std::string& text, Walked& to) {
+    const Trie& trie = vocabulary_.trie;
+    const Symbol slot = engine_.slots.symbol(name.slot);
+    if (node == Runs::kRoot || trie.end[node] - node < LexemeEnds::worth_keeping(trie)) return expand_any(node, name, text, to);
+    std::vector<uint32_t> key{node, name.lex.index(), engine_.terminals.to_lexer(slot).index()};
+    if (engine_.spanner.lexer.policy() == Policy::kScannerless) key.push_back(slot);  // by what may follow it
+    std::shared_ptr<const Walked> known;
+    if (const auto found = below_.find(key); found != below_.end()) known = found->second;
+    if (!known) {
+        Walked below;
+        expand_any(node, name, {}, below);
+        if (below_.size() > kMostKnown) below_.clear();
+        known = below_[std::move(key)] = std::make_shared<const Walked>(std::move(below));
+    }
+    to.tokens.insert(to.tokens.end(), known->tokens.begin(), known->tokens.end());
+    for (const Text& end : known->ends) to.ends.push_back(end), to.ends.back().text.insert(0, text);
+}
+
+void Names::expand_any(uint32_t node, const Parse& name, const std::string& text, Walked& to) {
+    const Trie& trie = vocabulary_.trie;
+    const Symbol slot = engine_.slots.symbol(name.slot);
+    each_child(node, ByteSet::all(), [&](uint32_t child) {
+        work(4);
+        Parse further = name;
+        if (!lexemes_.step_lexeme_of(slot, further, trie.byte[child])) return;
+        to.tokens.insert(to.tokens.end(), trie.tokens.begin() + trie.token_begin[child], trie.tokens.begin() + trie.token_begin[child + 1]);
+        if (trie.end[child] == child + 1) return;
+        const std::string longer = text + char(trie.byte[child]);
+        if (const std::vector<uint32_t> follow = followers(further, child); !follow.empty())
+            to.ends.push_back({child, further.lex, further.environment, longer, bytes_of(follow)});
+        walk_any(child, further, longer, to);
     });
 }
 
@@ -372,15 +458,41 @@ ByteSet Names::bytes_of(const std::vector<uint32_t>& nodes) const {
     return bytes;
 }
 
-// Where a text leads from a node, in any case.
-void Names::add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const {
-    if (read.size() == text.size()) return found.push_back({node, kNoState, 0, read, {}});
-    const Trie& trie = vocabulary_.trie;
-    const uint32_t end = node == Runs::kRoot ? trie.size() : trie.end[node];
-    for (uint32_t child = node + 1; child < end; child = trie.end[child]) {
-        work();
-        if (small(char(trie.byte[child])) == small(text[read.size()])) add_below(child, text, read + char(trie.byte[child]), found);
+std::shared_ptr<const Names::Unlike> Names::unlike_others(Slots::Place place) {
+    if (const auto known = unlike_.find(place); known != unlike_.end()) return known->second;
+    const std::optional<std::vector<std::string>> listed = engine_.slots.names(place).unlike(engine_.slots.node(place));
+    std::shared_ptr<Unlike> found;
+    if (listed) {
+        found = std::make_shared<Unlike>();
+        std::vector<std::string>& texts = found->texts;
+        for (const std::string& text : *listed)
+            if (!text.empty()) texts.push_back(small(text));  // where the empty one stands it is that name: it ends before the token
+        std::sort(texts.begin(), texts.end());
+        texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+        found->first = next_letters(texts.data(), texts.data() + texts.size(), 0);
     }
+    if (unlike_.size() > kMostKnown) unlike_.clear();
+    return unlike_[place] = found;
+}
+
+// Where texts lead from a node, in any case: some that have been read so far, sorted and in small letters. `next`: their next letters.
+void Names::add_below(uint32_t node, const std::string* first, const std::string* last, const ByteSet& next, const std::string& read,
+                      std::vector<Text>& found) {
+    each_child(node, next, [&](uint32_t child) {
+        work();
+        const char byte = char(vocabulary_.trie.byte[child]);
+        const auto is_before = [&](const std::string& text) { return uint8_t(text[read.size()]) < uint8_t(small(byte)); };
+        const auto is_of = [&](const std::string& text) { return text[read.size()] == small(byte); };
+        const std::string* begin = std::partition_point(first, last, is_before);
+        const std::string* const end = std::partition_point(begin, last, is_of);
+        const std::string longer = read + byte;
+        if (begin != end && begin->size() == longer.size()) {
+            found.push_back({child, kNoState, 0, longer, {}});
+            ++begin;
+        }
+        if (begin != end && vocabulary_.trie.end[child] != child + 1)
+            add_below(child, begin, end, next_letters(begin, end, longer.size()), longer, found);
+    });
 }
 
 // In any case.

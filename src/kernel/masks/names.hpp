@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "masks/borders.hpp"
+#include "masks/mask_maker.hpp"
 #include "parsing/follow.hpp"
 #include "sequence/lexemes.hpp"
 #include "sequence/runs.hpp"
@@ -22,15 +24,28 @@ namespace derivable {
 
 class Names {
   public:
-    Names(const Engine& engine, Lexemes& lexemes, Runs& runs, const Vocabulary& vocabulary)
+    Names(const Engine& engine, Lexemes& lexemes, Runs& runs, Borders& borders, MaskMaker& maker, const Vocabulary& vocabulary)
         : engine_(engine),
           lexemes_(lexemes),
           runs_(runs),
+          borders_(borders),
+          maker_(maker),
           vocabulary_(vocabulary),
           adjacency_(engine.stacks.lr()) {}
 
     // Adds those that go on with the name in progress, below some nodes of the vocabulary's trie (null: all of it).
     void add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words);
+    // Calls visit(name, nodes) for names that begin in some tokens, behind some nodes, as above; before them the parse is in none.
+    template <class Visit>
+    void each_begun(const Parse& t, const EmbeddedText::Nodes& nodes, Visit visit) {
+        for (const Borders::Crossing& c : std::vector<Borders::Crossing>(borders_.into(t, nodes))) {
+            Parse begun = c.behind;
+            begun.meaning = t.meaning;
+            for (LineEnd end : c.line_ends) begun.meaning = engine_.slots.read_line_end(begun.meaning, end);
+            begun.slot = engine_.slots.begin(begun.meaning, c.slot);
+            if (begun.slot != Slots::kNone) visit(begun, c.nodes);
+        }
+    }
     // Only those that end in it.
     void add_inside(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
         inside(name, nodes)->tokens->add_to(words);
@@ -39,7 +54,7 @@ class Names {
     std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
     // Stack nodes are about to be freed.
     void forget_stacks() {
-        behind_.clear(), inside_.clear(), numbers_.clear();
+        behind_.clear(), inside_.clear(), numbers_.clear(), unlike_.clear();
         if (engine_.environments.indentations.active()) any_.clear();
     }
 
@@ -48,6 +63,7 @@ class Names {
     class Tokens {
       public:
         explicit Tokens(std::vector<uint32_t> listed = {}, size_t words = 0);
+        static Tokens of_mask(std::vector<uint32_t> words);
         void add_to(std::vector<uint32_t>& words) const;
 
       private:
@@ -75,6 +91,7 @@ class Names {
         EmbeddedText::Nodes nodes;  // SAFETY: it keeps what the key has the address of
         std::shared_ptr<const Tokens> tokens;
         std::vector<End> ends;
+        bool is_of_columns = false;  // some lexeme may be a newline, too: it is of one environment
     };
     // The same of any text: those behind which the same may follow are taken together, but where one of them is written again in the same token.
     struct AnyText {
@@ -83,6 +100,7 @@ class Names {
             ByteSet first;
             std::vector<std::string> some;                 // of its texts, which none of its tokens writes again
             std::shared_ptr<std::vector<uint32_t>> nodes;  // ascending
+            std::vector<Text> texts;                       // of these nodes
             uint32_t number;
         };
         EmbeddedText::Nodes nodes;
@@ -103,7 +121,13 @@ class Names {
     std::optional<Inside> inside_any(const Parse& name, const EmbeddedText::Nodes& nodes);
     // Null: its lexeme may be that of a newline, too.
     std::shared_ptr<const AnyText> any_text(const Parse& name, const EmbeddedText::Nodes& nodes);
-    // Below a node of the vocabulary, where the name is `text` further, at `at` of the names; null: of any.
+    struct Walked {
+        std::vector<uint32_t> tokens;
+        std::vector<Text> ends;
+    };
+    void walk_any(uint32_t node, const Parse& name, const std::string& text, Walked& to);
+    void expand_any(uint32_t node, const Parse& name, const std::string& text, Walked& to);
+    // Below a node of the vocabulary, where the name is `text` further, at `at` of the names.
     void walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
               std::vector<Text>& ends);
     // visit(child) for the children of a node of the vocabulary whose byte is one of these.
@@ -111,7 +135,9 @@ class Names {
     void each_child(uint32_t node, const ByteSet& bytes, Visit visit);
     void walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens, std::vector<Text>& ends);
     End end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes);
-    void add_behind(const End& end, const Parse& name, std::vector<uint32_t>& words);
+    void add_behind(const End& end, const Parse& ended, std::vector<uint32_t>& words);
+    // Behind a name that has ended: what goes on without another name, and with some. Nothing: that is not known.
+    std::optional<Tokens> by_parts(const End& end, const std::vector<Parse>& parses);
     std::vector<uint32_t> followers(const Parse& name, uint32_t node);
     // One of the states of a lexeme behind which the same may follow.
     LexState alike(LexState lex, Symbol slot);
@@ -123,11 +149,21 @@ class Names {
     bool is_written_below(uint32_t node, const std::string& text, Written how) const;
     // Bytes with which what follows a slot may begin, and perhaps others.
     const ByteSet& next_bytes(Symbol slot);
-    void add_below(uint32_t node, const std::string& text, const std::string& read, std::vector<Text>& found) const;
+    void add_below(uint32_t node, const std::string* first, const std::string* last, const ByteSet& next, const std::string& read,
+                   std::vector<Text>& found);
+    // Rests of a name of any text that are not like all others, but for the empty one: in small letters, since nodes are looked for in any case and looked
+    // at one by one. Null: it is not of any text.
+    struct Unlike {
+        std::vector<std::string> texts;  // ascending
+        ByteSet first;                   // letters, in any case
+    };
+    std::shared_ptr<const Unlike> unlike_others(Slots::Place place);
 
     const Engine engine_;
     Lexemes& lexemes_;
     Runs& runs_;
+    Borders& borders_;
+    MaskMaker& maker_;
     const Vocabulary& vocabulary_;
     Adjacency adjacency_;
     std::unordered_map<Symbol, ByteSet> next_bytes_;
@@ -135,6 +171,8 @@ class Names {
     using Memo = std::unordered_map<std::vector<uint32_t>, Value, WordsHash>;
     Memo<std::shared_ptr<const Inside>> inside_;
     Memo<std::shared_ptr<const AnyText>> any_;
+    std::unordered_map<Slots::Place, std::shared_ptr<const Unlike>> unlike_;
+    Memo<std::shared_ptr<const Walked>> below_;                      // of any text, by node of the vocabulary and lexer state
     Memo<LexState> owing_;                                           // by what is owed behind it
     Memo<LexState> starting_;                                        // by where bytes lead
     std::unordered_map<uint64_t, LexState> alike_, alike_at_start_;  // by state and terminal

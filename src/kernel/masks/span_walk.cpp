@@ -6,10 +6,12 @@
 
 namespace derivable {
 
-Reach SpanWalk::run(const Parse& parse) {
-    const Item start{Residuals::kWholeVocabulary, parse.lex, parse.stack, parse.environment, 0, -1, 0, 0};
+Reach SpanWalk::run(const Parse& parse, const std::vector<uint32_t>* behind) {
     Part part;
     Spanner::Walk walk(p_.spanner);
+    p_.access.take();
+    const ResidualId residual = behind ? p_.spanner.behind(*behind) : Residuals::kWholeVocabulary;
+    const Item start{residual, parse.lex, parse.stack, parse.environment, 0, -1, 0, 0};
     bounds_.begin(p_.spanner.bytes());
     walk_part(part, start, p_.spanner.split(start.residual, start.lex), -1);
     return part.looked;

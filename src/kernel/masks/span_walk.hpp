@@ -36,8 +36,8 @@ class SpanWalk {
     // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again.
     SpanWalk(const Parts& parts, std::vector<uint32_t>& words) : p_(parts), words_(words) {}
 
-    // What the answer depends on.
-    Reach run(const Parse& parse);
+    // What the answer depends on. `behind`: only what is left of tokens behind these beginnings of them is read.
+    Reach run(const Parse& parse, const std::vector<uint32_t>* behind = nullptr);
 
   private:
     using Question = StackTrie::Question;

@@ -141,11 +141,18 @@ EmbeddedText::Nodes TextEnds::of_parse(const Parse& t, const Beginnings& beginni
     uint32_t& root = roots_[pack(beginnings.number, t.lex.index())];
     if (!root) root = ++num_roots_;
     const uint32_t id = root;
+    Key whole{id, t.stack.index(), t.environment};
+    if (engine_.slots.active()) {  // the meaning says where a text may end, too
+        whole.push_back(t.meaning), whole.push_back(t.slot);
+        if (const auto known = deep_.find(whole); known != deep_.end()) return known->second;
+        EmbeddedText::Nodes found = interned(by_bytes({t}, beginnings));
+        if (deep_.size() > kMostKnown) deep_.clear();
+        return deep_[std::move(whole)] = std::move(found);
+    }
     if (const ReachTrie::Root* known = known_.root(id); known && engine_.stacks.signature(t.stack, known->words, signature_)) {
         const ReachTrie::Found found = known_.find(*known, t.environment, signature_, [] { return false; });
         if (found.value >= 0) return lists_[size_t(found.value)];
     }
-    Key whole{id, t.stack.index(), t.environment};
     if (const auto known = deep_.find(whole); known != deep_.end()) return known->second;
     Reach reach;
     std::vector<uint32_t> nodes;

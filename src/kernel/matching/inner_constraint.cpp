@@ -162,10 +162,11 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
   private:
     // In any order: they are a set.
     static std::vector<uint32_t> key_of(const Parses& parses, Transducer::State state, bool is_begun) {
-        std::vector<std::array<uint32_t, 8>> all;
+        std::vector<std::array<uint32_t, 10>> all;
         for (const Parse& t : parses) {
             const auto writing = address_words(t.writing.get()), embedded = address_words(t.embedded.get());
-            all.push_back({t.lex.index(), t.stack.index(), t.environment, t.tokens, writing[0], writing[1], embedded[0], embedded[1]});
+            all.push_back({t.lex.index(), t.stack.index(), t.environment, t.tokens, writing[0], writing[1], embedded[0], embedded[1], t.meaning,
+                           t.slot});
         }
         std::sort(all.begin(), all.end());
         std::vector<uint32_t> key{state, is_begun};
