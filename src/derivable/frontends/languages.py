@@ -78,7 +78,7 @@ class Contents:
 
     Example:
         >>> contents = Contents.of("builtin")
-        >>> [contents.find(name) for name in ("text/x-python; charset=utf-8", "application/problem+json", "text/html")]
+        >>> [contents.find(name) for name in ("text/x-python; charset=utf-8", "application/problem+json", "text/css")]
         ['text/x-python', 'application/json', None]
     """
 
