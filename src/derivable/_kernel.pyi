@@ -380,7 +380,7 @@ class Matcher:
         symbols]).
         """
 
-    def names_here(self, most: int) -> list[tuple[int, bytes, list[bytes]]]:
+    def names_here(self, most: int) -> list[tuple[list[int], bytes, list[bytes]]]:
         """Names of a meaning that may stand here, or go on with one in progress, as far as they are listed; none
         without a meaning.
 
@@ -388,7 +388,8 @@ class Matcher:
             most: names of each slot, short ones first.
 
         Returns:
-            (symbol of the slot, bytes of the name so far, rests of names) for each slot of each parse.
+            (symbols, bytes of the name so far, rests of names) for each slot of each parse: the symbol of the slot is
+            the last, before it stand those of the inner languages that it lies in.
 
         Raises:
             ArgumentError: `most` is no integer.

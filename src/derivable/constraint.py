@@ -93,12 +93,12 @@ class Constraint(CompiledGrammar):
         self._readers: dict[int, tuple[Rules, Trees]] = {}
         self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
-        self._inner = inner = _inner(plan, vocabulary) if inner is None else inner
+        self._inner: Sequence[tuple[int, str, Constraint]] = _inner(plan, vocabulary) if inner is None else inner
         self._kernel = _kernel.Constraint(
             vocabulary._kernel_vocabulary,
             plan,
             [(symbol, token_ids(named, vocabulary), named.negated) for symbol, named in lowered.references],
-            [(symbol, each._kernel) for symbol, _, each in inner],
+            [(symbol, each._kernel) for symbol, _, each in self._inner],
             without,
             [(symbol, base) for symbol, base, _ in lowered.slots] if meaning else [],
             Numbered(meaning, {symbol: slot for symbol, _, slot in lowered.slots}) if meaning else None,

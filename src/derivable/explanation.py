@@ -12,6 +12,7 @@ from .support.shown import some_bytes, some_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from .lowering import Lowered
     from .vocabulary import Vocabulary
 
 __all__ = ["Explanation", "explanation", "names_at"]
@@ -23,10 +24,20 @@ class _Place(Protocol):
     """What is asked of a matcher."""
 
     def parses(self) -> list[tuple[list[tuple[int, int]], list[int]]]: ...
-    def names_here(self, most: int) -> list[tuple[int, bytes, list[bytes]]]: ...
+    def names_here(self, most: int) -> list[tuple[list[int], bytes, list[bytes]]]: ...
     def next_bytes(self) -> bytes: ...
     def fork(self) -> Self: ...
     def advance_bytes(self, data: bytes) -> None: ...
+
+
+class _Compiled(Protocol):
+    """What is asked of a constraint."""
+
+    vocabulary: Vocabulary
+    _lowered: Lowered
+
+    @property
+    def _inner(self) -> Sequence[tuple[int, str, _Compiled]]: ...
 
 
 @dataclass(frozen=True)
@@ -62,8 +73,7 @@ class Explanation:
 def explanation(
     matcher: _Place,
     token_id: int,
-    vocabulary: Vocabulary,
-    terminal_names: Sequence[str],
+    constraint: _Compiled,
     *,
     allowed: bool,
     by_grammar: bool,
@@ -73,13 +83,13 @@ def explanation(
     Args:
         matcher: where it stands. It is not changed.
         token_id: of the vocabulary.
-        vocabulary: the constraint's.
-        terminal_names: by symbol, from 1 on.
+        constraint: of the matcher.
         allowed: the token is.
         by_grammar: it would be, if it did not matter how the tokenizer goes on.
     """
+    vocabulary = constraint.vocabulary
     data = None if token_id in vocabulary.eos_ids else vocabulary.token_bytes(token_id)
-    symbols = ["end of text", *terminal_names]
+    symbols = ["end of text", *constraint._lowered.terminal_names]
     lexeme: dict[str, None] = {}
     expected: dict[str, None] = {}
     for members, accepts in matcher.parses():
@@ -95,7 +105,7 @@ def explanation(
         places.append(further)
     fits = len(places) - 1
     following = b"" if allowed else places[-1].next_bytes()
-    names = {} if allowed or data is None else names_at(places, symbols)
+    names = {} if allowed or data is None else names_at(places, constraint)
     reason = _verdict(token_id, data, vocabulary, fits, following, allowed=allowed, by_grammar=by_grammar)
     if names:
         known = "; ".join(f"{slot}: {some_of(each)}" for slot, each in names.items())
@@ -108,12 +118,12 @@ def explanation(
     return Explanation(token_id, data, allowed, accepted, tuple(lexeme), tuple(expected), following, reason, names)
 
 
-def names_at(places: Sequence[_Place], symbols: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def names_at(places: Sequence[_Place], constraint: _Compiled) -> dict[str, tuple[str, ...]]:
     """By slot, where the name begins that fails at the last of these places, or else those that it begins.
 
     Plain ones stand before those that begin with an underscore, and these before those in quotation marks.
     """
-    known: list[tuple[int, bytes, list[bytes]]] = []
+    known: list[tuple[list[int], bytes, list[bytes]]] = []
     for place in reversed(places):
         here = place.names_here(_MOST_NAMES)
         begin = [each for each in here if not each[1]]
@@ -121,14 +131,22 @@ def names_at(places: Sequence[_Place], symbols: Sequence[str]) -> dict[str, tupl
         if begin:
             break
     found: dict[str, set[str]] = {}
-    for symbol, begun, rests in known:
+    for path, begun, rests in known:
         names = {(begun + rest).decode("utf-8", "replace") for rest in rests}
         if names:
-            found.setdefault(symbols[symbol].partition(":")[0], set()).update(names)
+            found.setdefault(_slot_at(constraint, path), set()).update(names)
     return {
         slot: tuple(sorted(names, key=lambda name: (not name[:1].isidentifier(), name[:1] == "_", name)))
         for slot, names in found.items()
     }
+
+
+def _slot_at(constraint: _Compiled, path: Sequence[int]) -> str:
+    """The name of a slot, given the symbols of the languages that it lies in, and its own."""
+    *around, symbol = path
+    for language in around:
+        constraint = next(inner for of, _, inner in constraint._inner if of == language)
+    return constraint._lowered.terminal_names[symbol - 1].partition(":")[0]
 
 
 def _verdict(

@@ -51,6 +51,7 @@ class CompiledGrammar(ABC):
     _plan: Plan
     _search: list[Any]
     _lowered: Lowered
+    _inner: Sequence[tuple[int, str, CompiledGrammar]]
     _kernel: _kernel.Constraint
 
     @abstractmethod
@@ -415,9 +416,8 @@ class Matcher(_kernel.Matcher):
             token 1 b'1a' fails at byte 1: after b'1' only b'0123456789' can follow; expected: [0-9]+
         """
         allowed = self.allows(token_id)
-        names = self.constraint._lowered.terminal_names
         by_grammar = allowed or super().allows(token_id)
-        return explanation(self, token_id, self.constraint.vocabulary, names, allowed=allowed, by_grammar=by_grammar)
+        return explanation(self, token_id, self.constraint, allowed=allowed, by_grammar=by_grammar)
 
     def __repr__(self) -> str:
         try:

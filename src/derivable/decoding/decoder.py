@@ -381,7 +381,9 @@ class Decoder:
         parses = patiently(matcher.parses)
         lexeme = dict.fromkeys(names[t] for members, _ in parses for t, _ in members)
         expected = dict.fromkeys(names[t] for _, accepts in parses for t in accepts)
-        known = {slot: some[:_SHOWN] for slot, some in patiently(lambda: names_at([matcher], names)).items()}
+        known = {
+            slot: some[:_SHOWN] for slot, some in patiently(lambda: names_at([matcher], matcher.constraint)).items()
+        }
         return {"lexeme": tuple(lexeme)[:_SHOWN], "expected": tuple(expected)[:_SHOWN], "names": known}
 
     def _detailed(self, step: Step, scores: Logits, allowed: NDArray[np.bool_] | None) -> Step:

@@ -115,8 +115,7 @@ class Joined:
         return f"{name}#{number}"
 
     def embed(self, grammar: Rules, encoding: str = "", name: str | None = None) -> Ref:
-        """A grammar that is cut into lexemes by itself, or has a meaning of its own, as one terminal; or what stands for
-        its texts."""
+        """A grammar that is cut into lexemes by itself, or has a meaning, as one terminal; or texts that encode its."""
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         self.warnings.update(dict.fromkeys(grammar.warnings))
         heard = {each.temperature for name, each in grammar.terminals.items() if name not in grammar.ignore}

@@ -168,7 +168,8 @@ class Borders::Search {
     void leave(const Parse& t, Symbol symbol, bool ignored, const LexemeEnds::End& end, LineEnds line_ends) {
         Lexemes& lexemes = b_.lexemes_;
         if (b_.engine_.access.lexer().formulas.hold_at_end(end.obligations)) {
-            const After stop = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
+            const After stop =
+                ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
             if (stop.stack != kNoFrontier) begin(b_.engine_.stacks.minimal(stop.stack), stop.environment, end.begun);
         }
         const After after = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment);

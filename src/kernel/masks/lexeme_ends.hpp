@@ -27,8 +27,8 @@ class LexemeEnds {
     // Beginnings of tokens: nodes of the vocabulary's trie, ascending. Equal ones are one while somebody has them.
     struct Beginnings {
         EmbeddedText::Nodes nodes;
-        ByteSet next;  // bytes behind some of them
-        std::vector<std::pair<uint64_t, std::shared_ptr<Beginnings>>> taller;      // those that were asked for
+        ByteSet next;                                                          // bytes behind some of them
+        std::vector<std::pair<uint64_t, std::shared_ptr<Beginnings>>> taller;  // those that were asked for
         std::vector<std::pair<const ByteSet*, std::shared_ptr<Beginnings>>> before;
     };
     using Begun = std::shared_ptr<Beginnings>;

@@ -195,7 +195,7 @@ std::vector<NamesHere> names_here(Constraint& constraint, const Parses& parses, 
     Slots& slots = constraint.slots();
     std::vector<NamesHere> out;
     auto add = [&](Slots::Place place) {
-        if (place != Slots::kNone) out.push_back({slots.symbol(place), slots.text(place), slots.rests(place, most)});
+        if (place != Slots::kNone) out.push_back({{slots.symbol(place)}, slots.text(place), slots.rests(place, most)});
     };
     auto add_begun = [&](Frontier f, Meaning::State meaning) {
         const AcceptSet accepts = constraint.stacks().accepts(f);
@@ -203,11 +203,16 @@ std::vector<NamesHere> names_here(Constraint& constraint, const Parses& parses, 
             if (constraint.stacks().contains(accepts, slot)) add(slots.begin(meaning, slot));
     };
     for (const Parse& t : parses) {
-        if (t.slot != Slots::kNone) {
+        if (t.embedded) {
+            for (NamesHere& inner : t.embedded->names_here(most)) {
+                inner.slot.insert(inner.slot.begin(), t.embedded->symbol());
+                out.push_back(std::move(inner));
+            }
+        } else if (t.slot != Slots::kNone) {
             add(t.slot);
             constraint.lexemes().each_end_of_name(
                 t, false, [&](Frontier f, Environment, Meaning::State meaning, Obligations) { add_begun(f, meaning); });
-        } else {
+        } else if (slots.active()) {
             constraint.lexemes().stops(t, [&](Frontier f, AcceptSet, Environment) -> Answer<bool> {
                 add_begun(f, t.meaning);
                 return {false, {}};

@@ -48,12 +48,6 @@ IndexView view(Constraint& constraint);
 // Within an operation: of parses, and `most` nodes of their spanner trees.
 std::vector<SpanView> unfold(Constraint& constraint, const Parses& parses, uint64_t most);
 std::vector<Explanation> explain(Constraint& constraint, const Parses& parses);
-// Names that may stand here, as far as they are listed, or with which one that is in progress may go on.
-struct NamesHere {
-    Symbol slot;
-    std::string begun;               // of one in progress
-    std::vector<std::string> rests;  // short ones first
-};
 // Within an operation: of parses; `most` of each slot.
 std::vector<NamesHere> names_here(Constraint& constraint, const Parses& parses, size_t most);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "masks/context.hpp"
+#include "matching/index_view.hpp"
 #include "matching/written_parses.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
@@ -45,6 +46,7 @@ class InnerText final : public EmbeddedText {
     void allow(uint32_t* words) const override;
     std::optional<std::vector<uint32_t>> rest() const override;
     uint64_t context(int64_t hops) const override;
+    std::vector<NamesHere> names_here(size_t most) const override;
     void write(PackedWriter& out) const override;
     Slack slack() const override;
     Nodes ends(const ByteSet& before) const override;
@@ -165,8 +167,8 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
         std::vector<std::array<uint32_t, 10>> all;
         for (const Parse& t : parses) {
             const auto writing = address_words(t.writing.get()), embedded = address_words(t.embedded.get());
-            all.push_back({t.lex.index(), t.stack.index(), t.environment, t.tokens, writing[0], writing[1], embedded[0], embedded[1], t.meaning,
-                           t.slot});
+            all.push_back({t.lex.index(), t.stack.index(), t.environment, t.tokens, writing[0], writing[1], embedded[0], embedded[1],
+                           t.meaning, t.slot});
         }
         std::sort(all.begin(), all.end());
         std::vector<uint32_t> key{state, is_begun};
@@ -356,6 +358,10 @@ uint64_t InnerText::context(int64_t hops) const {
     return language_->within([&](Constraint& inner, Operation&) {
         return mix(derivable::context(inner.access().lexer(), inner.terminals(), inner.stacks(), parses(), hops) ^ state_);
     });
+}
+
+std::vector<NamesHere> InnerText::names_here(size_t most) const {
+    return language_->within([&](Constraint& inner, Operation&) { return derivable::names_here(inner, parses(), most); });
 }
 
 void InnerText::write(PackedWriter& out) const {

@@ -351,9 +351,7 @@ std::string Matcher::forced_bytes(size_t max_length) {
 }
 
 std::vector<NamesHere> Matcher::names_here(size_t most) {
-    return operate([&](Operation&) {
-        return constraint_->slots().active() ? derivable::names_here(*constraint_, now()->parses, most) : std::vector<NamesHere>();
-    });
+    return operate([&](Operation&) { return derivable::names_here(*constraint_, now()->parses, most); });
 }
 
 std::string Matcher::situation(int64_t hops) {

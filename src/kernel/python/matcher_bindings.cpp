@@ -344,14 +344,16 @@ void bind_insight(nb::class_<Matcher>& matcher) {
                 for (const NamesHere& names : found) {
                     nb::list rests;
                     for (const std::string& rest : names.rests) rests.append(nb::bytes(rest.data(), rest.size()));
-                    out.append(nb::make_tuple(names.slot, nb::bytes(names.begun.data(), names.begun.size()), rests));
+                    out.append(nb::make_tuple(nb::cast(names.slot), nb::bytes(names.begun.data(), names.begun.size()), rests));
                 }
                 return out;
             },
             nb::arg("most").none(),
             "Names of a meaning that may stand here, or go on with one in progress, as far as they are listed; none without a meaning.\n\n"
             "Args:\n    most: names of each slot, short ones first.\n\n"
-            "Returns:\n    (symbol of the slot, bytes of the name so far, rests of names) for each slot of each parse.\n\n"
+            "Returns:\n    (symbols, bytes of the name so far, rests of names) for each slot of each parse: the symbol of the slot is the "
+            "last, before it\n"
+            "    stand those of the inner languages that it lies in.\n\n"
             "Raises:\n    ArgumentError: `most` is no integer.\n    LimitError: it costs more than the constraint's limits allow.");
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "parsing/productions.hpp"
@@ -24,6 +25,13 @@ class EmbeddedText;
 class PackedReader;
 class PackedWriter;
 using EmbeddedRef = std::shared_ptr<const EmbeddedText>;
+
+// Names that may stand somewhere, as far as they are listed, or with which one that is in progress may go on.
+struct NamesHere {
+    std::vector<Symbol> slot;        // behind the terminals of the inner languages that it lies in, the outermost first
+    std::string begun;               // of one in progress
+    std::vector<std::string> rests;  // short ones first
+};
 
 // A text of an inner language, as far as it is written. Of one language equal ones are one object, so they are compared by their addresses.
 //
@@ -41,8 +49,9 @@ class EmbeddedText {
     virtual void allow(uint32_t* words) const = 0;       // adds the tokens with which it goes on and does not end
     // The rest of some text, as WitnessText::units; null: none is known.
     virtual std::optional<std::vector<uint32_t>> rest() const = 0;
-    virtual uint64_t context(int64_t hops) const = 0;  // as Matcher::context
-    virtual void write(PackedWriter& out) const = 0;   // as every process knows it (EmbeddedLanguage::read)
+    virtual uint64_t context(int64_t hops) const = 0;                  // as Matcher::context
+    virtual std::vector<NamesHere> names_here(size_t most) const = 0;  // of what it stands for
+    virtual void write(PackedWriter& out) const = 0;                   // as every process knows it (EmbeddedLanguage::read)
     // Tokens that suffice to end it, and by how many more any next token may raise that, at most (budgets/slack.hpp); kNone: it is not known.
     struct Slack {
         static constexpr uint64_t kNone = ~0ULL;
