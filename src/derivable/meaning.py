@@ -273,6 +273,11 @@ class Meaning:
         Cost: under `max_tokens` it is asked for each state, once."""
         return None
 
+    def _may_be_longer(self, state: Any, slot: str) -> bool:
+        """Names of a slot may all be longer than `longest` says, since `missing` reckons with them. Only a meaning that
+        is made of others has to say it."""
+        return self.missing(state) is not None
+
     def to_plain(self, state: Any) -> Hashable:
         """A state as `None`, numbers, texts, bytes, tuples and frozen sets, to be written by `Matcher.to_bytes`."""
         value: Hashable = state
@@ -324,7 +329,7 @@ class Numbered:
         except (ArgumentError, TypeError) as error:
             raise self._wrong("names", name, at, f"{found!r:.80}, and no texts") from error
         most, _ = self._longest[name]
-        if names.shortest > most and self.missing(state) is None:
+        if names.shortest > most and not self._asked("_may_be_longer", name, at, at, name):
             problem = f"no name of less than {names.shortest} bytes, where `longest` is {most}"
             raise self._wrong("names", name, at, problem)
         return None if names.is_empty else self._names.setdefault(names, names)._set
