@@ -92,14 +92,17 @@ class Combining(Recursive):
 
         Raises:
             ArgumentError: no meaning, or its `slots` or `free` are no names.
-            GrammarError: compiling it finds that a slot is no terminal of it, nor a rule that is one.
+            GrammarError: a slot is a terminal with back-references; or compiling it finds that a slot is no terminal
+                of it, nor a rule that is one.
             UnsupportedFeatureError: compiling it finds other parts that cannot stand beside slots.
         """
         instance("meaning", meaning, Meaning, "a Meaning")
         for option in ("slots", "free"):
             for name in items(option, getattr(meaning, option), "names of terminals and rules, as a tuple"):
                 instance(option, name, str, "names of terminals and rules, as a tuple of str")
-        return replace(self, meaning=meaning)
+        from .frontends.captured_meaning import with_meaning
+
+        return replace(self, meaning=with_meaning(self, meaning))
 
     def capture(self, name: str) -> Self:
         """The same texts; where one stands in a text, it is known by this name: `Generation.captures`,
@@ -347,7 +350,15 @@ class Combining(Recursive):
         return found
 
     def with_lexing(self, lexing: Lexing) -> Self:
-        """The same rules read under another lexing policy."""
+        """The same rules read under another lexing policy.
+
+        Raises:
+            GrammarError: there is no such policy.
+            UnsupportedFeatureError: the grammar has back-references, which are exact under `scannerless` only.
+        """
+        from .frontends.captured_meaning import refuse_lexing
+
+        refuse_lexing(self, lexing)
         return replace(self, lexing=lexing)
 
     def with_special_tokens(self, spelled: SpecialTokens = "token") -> Self:

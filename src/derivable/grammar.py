@@ -377,7 +377,7 @@ class Grammar(Combining):
             names: names that are there: `PythonNames` (`docs/python_names.md`), or, for `"javascript"` and
                 `"typescript"`, `JavaScriptNames` (`docs/javascript_names.md`).
             style: for `"python"`: one layout.
-            well_formed: for `"xml"`: end tags repeat the name of the open element, and attributes of a tag differ.
+            well_formed: for `"xml"` and `"html"`: end tags repeat the open element's name, attributes of a tag differ.
             limits: bounds on all text together.
 
         Raises:

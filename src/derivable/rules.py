@@ -182,11 +182,13 @@ class Shape:
         name: of its nodes, unless the alternative has an alias; empty: its children stand where it would.
         is_only_child: a node with one child is that child.
         priority: where a text can be read in several ways, the higher is tried first.
+        is_token: it is no node, but one token of that name.
     """
 
     name: str
     is_only_child: bool = False
     priority: int = 0
+    is_token: bool = False
 
 
 @dataclass(frozen=True, repr=False)

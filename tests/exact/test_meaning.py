@@ -248,6 +248,15 @@ def test_what_does_not_go_with_a_meaning_is_refused() -> None:
         dv.compile(dv.Grammar.from_lark('start: "X" color color | "Y"\ncolor: /[a-z]+/').with_meaning(Once()), BYTES)
 
 
+def test_bytes_that_may_follow_are_those_of_names_too() -> None:
+    for lexing in ("scannerless", "longest"):
+        made = dv.Grammar.from_lark('start: "<" color ">"\ncolor: /[a-z]+/', lexing=lexing).with_meaning(Once())
+        matcher = dv.compile(made, BYTES).matcher()
+        matcher.advance_bytes(b"<")
+        assert matcher.next_bytes() == b"bgry"
+        assert bytes(token for token in matcher.allowed_tokens() if token < 128) == b"bgry"
+
+
 def test_threads_share_what_a_meaning_has_answered() -> None:
     constraint = dv.compile(colors(), BYTES)
 

@@ -6,9 +6,11 @@ import random
 import re
 from itertools import product
 
+import captured_texts
 import numpy as np
 import pytest
 from accepting import BYTES, accepts
+from captured_texts import Patterns
 from piece_walks import patiently, walk
 
 import derivable as dv
@@ -20,18 +22,7 @@ LONGEST = 5
 
 
 def members(pattern: str, letters: str, flags: int = 0) -> set[str]:
-    constraint = dv.compile(dv.Grammar.from_regex(pattern, flags=flags), BYTES)
-    found, todo = set(), [(constraint.matcher(), "")]
-    while todo:
-        matcher, text = todo.pop()
-        if matcher.is_accepting:
-            found.add(text)
-        for letter in letters if len(text) < LONGEST else "":
-            if matcher.allows(ord(letter)):
-                further = matcher.fork()
-                further.advance(ord(letter))
-                todo.append((further, text + letter))
-    return found
+    return captured_texts.members(dv.Grammar.from_regex(pattern, flags=flags), letters, LONGEST)
 
 
 def matched(pattern: str, letters: str, flags: int = 0) -> set[str]:
@@ -69,30 +60,6 @@ def test_a_reference_is_what_its_group_has_matched(pattern: str) -> None:
 def test_case_is_ignored_where_it_is_ignored() -> None:
     for pattern, flags in ((r"(a+)b\1", re.IGNORECASE | re.ASCII), (r"(?a)(a)(?i:\1b)", 0)):
         assert members(pattern, "abAB", flags) == matched(pattern, "abAB", flags)
-
-
-class Patterns:
-    """Random patterns with groups, and references to those before."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self._rng, self._groups = rng, 0
-
-    def some(self, depth: int) -> str:
-        return "".join(self._one(depth) for _ in range(self._rng.randint(1, 3)))
-
-    def _one(self, depth: int) -> str:
-        kind = self._rng.choice(["letter", "letter", "reference", "reference", "group", "group", "choice", "repeat"])
-        if kind == "reference" and self._groups:
-            return rf"\{self._rng.randint(1, self._groups)}"
-        if depth and kind == "group":
-            inner = self._rng.choice(["a", "b", "[ab]", "a*", "a?b", "b|ab", "a+?", "(?:ab|b)*", "b{1,2}"])
-            self._groups += 1
-            return f"({inner})"
-        if depth and kind == "choice":
-            return f"(?:{self.some(depth - 1)}|{self.some(depth - 1)})"
-        if depth and kind == "repeat":
-            return f"(?:{self.some(depth - 1)}){self._rng.choice(['?', '*', '+', '*?', '{2}', '{1,2}'])}"
-        return self._rng.choice("ab")
 
 
 @pytest.mark.parametrize("seed", range(4))

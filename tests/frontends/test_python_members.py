@@ -88,6 +88,56 @@ def test_keywords_that_there_are_not_are_refused(text: str) -> None:
     assert not accepts(compiled(), text)
 
 
+BOUND_BEHIND = [
+    "def f(a): pass\n[f(b=1) for f in []]\n",
+    "def f(a): pass\nprint(f(b=1) for f in [])\n",
+    "def f(a): pass\nprint([f(b=1)] for f in [])\n",
+    "def f(a): pass\nprint([f(b=1), f(a=2)] for f in [])\n",
+    "def f(a): pass\n{f(a=1): (lambda: f(b=1)) for g in [] for f in []}\n",
+    "def f(a): pass\n[f for f in [f(a=1)]]\n",
+    "def f(a): pass\n[f(b=1, **{}) for f in [] if f(c=1)]\n",
+    "def g():\n    def f(a): pass\n    return [f(b=1) for f in []]\ng()\n",
+]
+NOT_BOUND_BEHIND = [
+    "def f(a): pass\n[f(b=1)]\n",
+    "def f(a): pass\n[f(b=1) for g in [0]]\n",
+    "def f(a): pass\n[f(a=1), f(b=1)]\n",
+    "def f(a): pass\n[1 for g in [f(b=1)] for f in []]\n",
+    "def f(a): pass\n[[f(b=1) for g in [0]] for g in [0]]\n",
+    "def f(a): pass\nprint(f(b=1), [f for f in []])\n",
+    "def f(a): pass\n(f(b=1))\n",
+    "def g():\n    def f(a): pass\n    return [f(b=1)]\ng()\n",
+    "def f(a): pass\ndef g(): return [f(b=1)]\ng()\n",
+]
+
+
+@pytest.mark.parametrize("text", BOUND_BEHIND)
+def test_a_comprehension_may_bind_what_is_called(text: str) -> None:
+    run(text)
+    assert accepts(compiled(), text)
+
+
+def test_a_for_that_is_owed_is_in_a_budget() -> None:
+    begun = b"def call(a): pass\n[(call("
+    for seed in range(12):
+        rng, text = random.Random(seed), begun
+        matcher = compiled().matcher(max_tokens=len(begun) + 26)
+        matcher.advance_bytes(begun + b"b=1" * (seed % 2))
+        text += b"b=1" * (seed % 2)
+        while not matcher.is_finished:
+            token = rng.choice(matcher.allowed_tokens().tolist())
+            matcher.advance(token)
+            text += compiled().vocabulary.token_bytes(token) or b""
+        assert accepts(compiled(), text.decode())
+
+
+@pytest.mark.parametrize("text", NOT_BOUND_BEHIND)
+def test_what_no_comprehension_binds_has_its_keywords(text: str) -> None:
+    with pytest.raises(TypeError):
+        run(text)
+    assert accepts(compiled(keywords=False), text) and not accepts(compiled(), text)
+
+
 @pytest.mark.parametrize("text", ["print(sep=1, sep=2)\n", "x = 1\nx(a=1, **{}, a=2)\n", "class A(b=1, b=2): pass\n"])
 def test_a_keyword_is_given_once(text: str) -> None:
     with pytest.raises(SyntaxError):

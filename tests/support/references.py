@@ -136,6 +136,22 @@ def _xml() -> Reference:
     return _each(_tool("xmllint"), "--noout", "--nonet", "--huge", "-")
 
 
+def _html() -> Reference:
+    """A page, or what stands in the body of one."""
+    html5lib = pytest.importorskip("html5lib", reason="html5lib is not installed")
+
+    def check(text: bytes) -> bool:
+        parser, read = html5lib.HTMLParser(), text.decode()
+        (
+            parser.parse
+            if re.match(r"\s*(?:<!--.*?-->\s*)*<(?:!DOCTYPE|html)", read, re.I | re.S)
+            else parser.parseFragment
+        )(read)
+        return not parser.errors
+
+    return lambda texts: [check(text) for text in texts]
+
+
 def _python() -> Reference:
     def check(text: bytes) -> bool:
         try:
@@ -298,6 +314,7 @@ def _postgresql() -> Reference:
 REFERENCES: dict[str, Callable[[], Reference]] = {
     "json": _json,
     "xml": _xml,
+    "html": _html,
     "python": _python,
     "toml": _toml,
     "yaml": _yaml,

@@ -120,6 +120,12 @@ def test_names_of_a_grammar_that_is_put_together() -> None:
     assert [str(node.data) for node in tree.children if isinstance(node, Tree)] == ["root", "start", "start"]
 
 
+def test_signs_are_left_out_of_trees_of_a_grammar_that_is_put_together() -> None:
+    inner = dv.Grammar.from_lark('start: "(" A ")"\nA: "a"\n%ignore " "', lexing="scannerless")
+    assert dv.compile(inner, BYTES).parse("( a )") == Tree("start", [Token("A", "a")])
+    assert dv.compile(inner + "x", BYTES).parse("( a )x") == Tree("start", [Token("A", "a")])
+
+
 def test_priorities_choose_between_derivations() -> None:
     text = 'start: one | two\none{priority}: "x"\ntwo.2: "x"'.replace("{priority}", "")
     assert str(dv.compile(dv.Grammar.from_lark(text), BYTES).parse("x")) == "Tree('start', [Tree('two', [])])"

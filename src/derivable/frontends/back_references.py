@@ -8,21 +8,20 @@ the empty text, is said by the rules: the pattern is unfolded by what each group
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import count
 from typing import Any
 
 from ..errors import LimitError, UnsupportedFeatureError
 from ..expr import ANY_CHAR, EMPTY, NOTHING, Alt, And, Concat, Expr, Look, Ref, Repeat, refs, walk
 from ..limits import Limits
-from ..meaning import Meaning, Names
 from ..rules import Rules, Terminal
 from ..support.steps import Step, run
 from .build import alternation, concatenation
+from .captured_meaning import CapturedMeaning
 
-__all__ = ["CapturedMeaning", "group_name", "reference_name", "unfolded"]
+__all__ = ["group_name", "reference_name", "unfolded"]
 
 _MOST_ROUNDS = 100
 
@@ -52,57 +51,6 @@ class _Group:
     expr: Expr
     may_be_empty: bool
     references: tuple[str, ...]
-
-
-class CapturedMeaning(Meaning):
-    """A reference is what its group has matched last.
-
-    Args:
-        groups: places of groups, by the rules for them.
-        references: the same, by the rules for references, and whether case is ignored.
-        most: how many references to each group one text may hold, behind it; `None`: any number, or more than one.
-    """
-
-    def __init__(
-        self, groups: Mapping[str, int], references: Mapping[str, tuple[int, bool]], most: tuple[int | None, ...]
-    ) -> None:
-        self.slots = self.free = (*groups, *references)
-        self._groups, self._references, self._most = groups, references, most
-        self._any = Names((), others=True, marked=())
-        self._captured = lru_cache(maxsize=256)(lambda text, ignore_case: Names([text], ignore_case=ignore_case))
-        # Where `missing` does not say how much is owed, a reference may be as long as can be.
-        is_known = None not in most
-        self.longest: Mapping[str, int] = dict.fromkeys(self.slots, 1 if is_known else 1 << 16)
-
-    def __repr__(self) -> str:
-        return f"CapturedMeaning({', '.join(self._groups)})"
-
-    def start(self) -> tuple[str | None, ...]:
-        return (None,) * len(self._most)
-
-    def names(self, state: tuple[str | None, ...], slot: str) -> Names:
-        if slot in self._groups:
-            return self._any
-        place, ignores_case = self._references[slot]
-        text = state[place]
-        return Names(()) if text is None else self._captured(text, ignores_case)
-
-    def read(self, state: tuple[str | None, ...], slot: str, text: str) -> tuple[str | None, ...]:
-        if slot in self._groups:
-            place = self._groups[slot]
-            return (*state[:place], text, *state[place + 1 :])
-        place, _ = self._references[slot]
-        return state if self._most[place] is None else (*state[:place], None, *state[place + 1 :])
-
-    def missing(self, state: tuple[str | None, ...]) -> list[str] | None:
-        if None in self._most:
-            return None
-        return [text for text in state if text is not None]
-
-    def from_plain(self, value: Any) -> Hashable:
-        if len(value) != len(self._most) or not all(text is None or isinstance(text, str) for text in value):
-            raise TypeError("not a text for each group")
-        return tuple(value)
 
 
 Holds = tuple[str, ...]
@@ -200,9 +148,9 @@ class _Unfolding:
                 self._rules[each] = Ref(f"text of {each if ignores_case else name}")
         most = tuple([_most_references(expr, name, group) for name, group in self._groups.items()])
         self._rules["root"] = alternation(ways.values())
-        meaning = CapturedMeaning({name: group.place for name, group in self._groups.items()}, references, most)
-        used = {ref.name for each in self._rules.values() for ref in refs(each)} | {"root"}
-        meaning.slots = meaning.free = tuple([slot for slot in meaning.slots if slot in used])
+        used = {ref.name for each in self._rules.values() for ref in refs(each)}
+        places = {name: group.place for name, group in self._groups.items() if name in used}
+        meaning = CapturedMeaning(places, {name: each for name, each in references.items() if name in used}, most)
         return Rules(self._rules, terminals, "root", source=self._pattern, meaning=meaning)
 
     def _ways(self, expr: Expr, before: Holds) -> Step[Any]:

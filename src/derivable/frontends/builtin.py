@@ -37,7 +37,9 @@ BUILTIN: dict[str, Lexing] = {
     "python": "longest",
     "toml": "longest",
     "yaml": "longest",
-    "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
+    # White space is significant: what is a lexeme depends on where it stands.
+    "xml": "scannerless",
+    "html": "scannerless",
 }
 """Name to the lexing policy that the grammar is written for."""
 

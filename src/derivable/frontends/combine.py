@@ -282,7 +282,9 @@ def _without_ignored(grammar: Rules) -> Rules:
     after = {name: joined.rule(name, Concat((Ref(name), ignored))) for name in grammar.terminals}
 
     def spaced(leaf: Expr) -> Expr:
-        return after.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf
+        if not isinstance(leaf, Ref) or leaf.name not in after:
+            return leaf
+        return after[leaf.name] if leaf.is_kept else Concat((leaf, ignored))
 
     for name, expr in grammar.rules.items():
         joined.rules[name] = with_leaves(expr, spaced)

@@ -25,6 +25,7 @@ MEDIA_TYPES: dict[str, tuple[str, ...]] = {
     "toml": ("application/toml", "text/x-toml"),
     "yaml": ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"),
     "xml": ("application/xml", "text/xml"),
+    "html": ("text/html",),
 }
 """Those of the built-in grammars, the usual one first; that of JSON is `JSON`."""
 
@@ -42,6 +43,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "toml": ("toml",),
     "yaml": ("yaml", "yml"),
     "xml": ("xml",),
+    "html": ("html", "htm"),
 }
 """What a fence of Markdown calls them."""
 
@@ -76,7 +78,7 @@ class Contents:
 
     Example:
         >>> contents = Contents.of("builtin")
-        >>> [contents.find(name) for name in ("text/x-python; charset=utf-8", "application/problem+json", "text/html")]
+        >>> [contents.find(name) for name in ("text/x-python; charset=utf-8", "application/problem+json", "text/css")]
         ['text/x-python', 'application/json', None]
     """
 

@@ -22,17 +22,18 @@ from lark.grammar import Terminal as LarkTerminal
 from lark.lexer import PatternStr
 
 from ..automata.widths import width
-from ..errors import DerivableError, GrammarError, LimitError
+from ..errors import DerivableError, GrammarError, LimitError, UnsupportedFeatureError
 from ..expr import NOTHING, Alt, Concat, Expr, Look, Ref, Repeat, refs
 from ..limits import Limits
 from ..lowering.counted import counted_walk
 from ..rules import Indentation, Lexing, Rules, Shape, Terminal
 from ..support.collector import without_collector
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
+from .captured_terminals import with_captured
 from .combine import Joined
 from .lark_loading import LANGUAGES, Imported, Loaded, load
 from .lark_source import Source
-from .regex import parse_regex
+from .regex import parse_regex, unfolded_regex
 
 __all__ = ["grammar_from_lark"]
 
@@ -72,12 +73,13 @@ def grammar_from_lark(
 
     Raises:
         GrammarSyntaxError: it cannot be parsed; the caret shows the place.
-        UnsupportedFeatureError: a terminal uses something that is not regular.
+        UnsupportedFeatureError: a terminal uses something that is not regular, but for back-references that can be told
+            exactly under `scannerless` lexing.
         GrammarError: a name is not defined, or declared only; every text needs a terminal that is ignored; under
             `longest` and `basic` lexing, a terminal in a rule may match the empty text.
         LimitError: it is longer or deeper than `limits` allows, or its templates grow without end.
     """
-    source = Source(text, limits)
+    source = Source(text, limits, refers=lexing == "scannerless")
     try:
         with recursion_room(12 * source.depth + 1_000):
             loaded = load(source, import_paths)
@@ -97,8 +99,7 @@ def grammar_from_lark(
         with recursion_room(4 * source.depth + 1_000):
             rules = _without_ignored(loaded, start, ignored, source)
     used = {ref.name for expr in rules.values() for ref in refs(expr)} | {start}
-    terminals: dict[str, Terminal] = {}
-    given = dict(declared or {})
+    terminals, captured, given = dict[str, Terminal](), dict[str, Rules](), dict(declared or {})
     if indentation is None and lexing != "scannerless" and not _BLOCKS & given.keys():
         indentation = _declared_indentation(loaded, used)
     zero_width = (indentation.indent, indentation.dedent) if indentation else ()
@@ -106,7 +107,10 @@ def grammar_from_lark(
         replacement = given.pop(name, None) if pattern is None else None
         if name not in used and name not in ignored:
             continue
-        if pattern is not None:
+        made = _captured(name, pattern, source, limits) if lexing == "scannerless" else None
+        if made is not None:
+            captured[name], terminals[name] = made, Terminal(NOTHING)
+        elif pattern is not None:
             terminals[name] = _terminal(name, pattern, priority, source, limits)
             if lexing != "scannerless" and name in used and not isinstance(pattern, PatternStr):
                 _refuse_empty_match(name, terminals[name].expr, source)
@@ -131,7 +135,7 @@ def grammar_from_lark(
     for rule, (title, grammar) in languages.items():
         if rule in rules:
             inner.embed(grammar, name=title)
-    return Rules(
+    grammar = Rules(
         rules=rules,
         terminals=terminals | inner.terminals,
         start=start,
@@ -143,6 +147,7 @@ def grammar_from_lark(
         relaxed=tuple(inner.relaxed),
         warnings=tuple(inner.warnings),
     )
+    return with_captured(grammar, captured) if captured else grammar
 
 
 def _languages(
@@ -350,11 +355,35 @@ class _Reading:
 
 def _terminal(name: str, pattern: Any, priority: int, source: Source, limits: Limits) -> Terminal:
     literal = isinstance(pattern, PatternStr)
-    flags = 0
-    for letter in pattern.flags:
-        flags |= int(_FLAGS[letter])
     try:
-        expr = parse_regex(re.escape(pattern.value) if literal else pattern.value, flags, limits=limits)
+        expr = parse_regex(re.escape(pattern.value) if literal else pattern.value, _flags(pattern), limits=limits)
     except (GrammarError, LimitError) as error:
         raise source.blame_terminal(name, error) from None
     return Terminal(expr, priority=priority, literal=literal)
+
+
+def _flags(pattern: Any) -> int:
+    return sum({int(_FLAGS[letter]) for letter in pattern.flags})
+
+
+def _captured(name: str, pattern: Any, source: Source, limits: Limits) -> Rules | None:
+    """The grammar of a terminal with back-references; `None`: it has none."""
+    if pattern is None or isinstance(pattern, PatternStr):
+        return None
+    try:
+        made = unfolded_regex(pattern.value, _flags(pattern), limits=limits)
+    except (GrammarError, LimitError) as error:
+        raise source.blame_terminal(name, error) from None
+    if made is not None and pattern.raw is None and any(found[1] for found in _NUMBERED.finditer(pattern.value)):
+        raise UnsupportedFeatureError(
+            "backreference",
+            f"the terminal {name} is put together of several patterns, in which groups have other numbers",
+            source=source.text,
+            span=source.defined(name),
+            hint="Give the group a name, and refer to it by that: `(?P<tag>...)` and `(?P=tag)`.",
+        )
+    return made
+
+
+_NUMBERED = re.compile(r"(?s)\\(?:(?![0-7]{3})([1-9])|.)|\[\^?\]?(?:\\.|[^\]\\])*\]")
+"""Back-references by number, each as its first digit; and whatever else might look like one."""

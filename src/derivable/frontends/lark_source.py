@@ -13,7 +13,7 @@ from lark import Token
 from ..errors import DerivableError, GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..limits import Limits
 from .build import checked_source
-from .regex import parse_regex
+from .regex import parse_regex, unfolded_regex
 
 __all__ = ["Source", "in_file"]
 
@@ -77,7 +77,9 @@ def in_file(error: Error, path: str) -> Error:
 class Source:
     """The text of a grammar: finds places in it and says what is wrong there."""
 
-    def __init__(self, text: str, limits: Limits) -> None:
+    def __init__(self, text: str, limits: Limits, refers: bool = False) -> None:
+        """`refers`: terminals may have back-references."""
+        self._refers = refers
         self.text = checked_source(text, limits, "Lark grammar")
         self.limits = limits
         self.lexemes: list[tuple[str, tuple[int, int]]] = []
@@ -272,7 +274,8 @@ class Source:
                 if kind == "regexp":
                     flags = sum(int(getattr(re, letter.upper())) for letter in set(pattern.flags))
                     try:
-                        parse_regex(pattern.value, flags, limits=self.limits)
+                        if not self._refers or unfolded_regex(pattern.value, flags, limits=self.limits) is None:
+                            parse_regex(pattern.value, flags, limits=self.limits)
                     except GrammarError as error:
                         raise self._shown_here(error, value, begin) from None
 

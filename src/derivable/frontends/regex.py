@@ -24,7 +24,7 @@ from ..rules import Rules
 from .back_references import group_name, reference_name, unfolded
 from .build import Step, alternation, characters, concatenation, look, recursion_room, repeat, run
 
-__all__ = ["grammar_from_regex", "parse_regex"]
+__all__ = ["grammar_from_regex", "parse_regex", "unfolded_regex"]
 
 _sre: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 
@@ -53,10 +53,10 @@ _UNSUPPORTED = {  # node: (feature, regular expression that finds its place, wha
     "GROUPREF": (
         "backreference",
         r"\(\?P=|\\[1-9]",
-        "What a group has matched is known further on in Grammar.from_regex only, and elsewhere by a meaning "
-        "(docs/names.md). Write an alternative for each text that may come twice, "
-        "such as the tag of a heredoc (`<<EOF\\n...\\nEOF|<<SQL\\n...\\nSQL`), or take a form without a tag, such as "
-        "a quoted string.",
+        "What a group has matched is known further on in Grammar.from_regex, in terminals of Lark grammars under "
+        '`lexing="scannerless"`, and elsewhere by a meaning (docs/names.md). Write an alternative for each text that '
+        "may come twice, such as the tag of a heredoc (`<<EOF\\n...\\nEOF|<<SQL\\n...\\nSQL`), or take a form without "
+        "a tag, such as a quoted string.",
     ),
     "GROUPREF_EXISTS": (
         "conditional group",
@@ -87,15 +87,23 @@ def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAUL
         UnsupportedFeatureError: it is not regular.
         LimitError: it is longer or deeper than `limits` allows.
     """
-    if isinstance(pattern, str) and _MAY_REFER_BACK.search(pattern):
-        groups: dict[str, Expr] = {}
-        expr = parse_regex(pattern, flags, limits=limits, half_pairs=False, referred=groups)
-        if groups:
-            return unfolded(_without_ends(expr), groups, pattern, limits)
+    made = unfolded_regex(pattern, flags, limits=limits, half_pairs=False)
+    if made is not None:
+        return made
     expr = parse_regex(pattern, flags, limits=limits, half_pairs=False)
     parts = _parts(pattern, flags, limits)
     named = {"root": parts} if parts else {}
     return Rules(rules={"root": expr}, terminals={}, start="root", source=pattern, parts=named)
+
+
+def unfolded_regex(pattern: str, flags: int, *, limits: Limits, half_pairs: bool = True) -> Rules | None:
+    """The grammar of a pattern with back-references; `None`: it has none. Arguments and errors are those of
+    `parse_regex` and of `unfolded`."""
+    if not isinstance(pattern, str) or _MAY_REFER_BACK.search(pattern) is None:
+        return None
+    groups: dict[str, Expr] = {}
+    expr = parse_regex(pattern, flags, limits=limits, half_pairs=half_pairs, referred=groups)
+    return unfolded(_without_ends(expr), groups, pattern, limits) if groups else None
 
 
 def _without_ends(expr: Expr) -> Expr:

@@ -1,10 +1,11 @@
-"""XML whose tags match and whose attributes differ: a `Meaning` beside the grammar, for `Grammar.builtin`."""
+"""XML and HTML whose tags match and whose attributes differ: a `Meaning` beside the grammar, for `Grammar.builtin`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
+from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from ..errors import GrammarError
@@ -23,7 +24,7 @@ class Tags(NamedTuple):
     """What is open.
 
     Attributes:
-        elements: names of the open elements, the outer one first.
+        elements: names of the open elements, the outer one first; in HTML, of those that its grammar does not list.
         attributes: names of those in the tag in progress.
     """
 
@@ -35,15 +36,19 @@ class TagsMeaning(Meaning):
     """
     Args:
         slots: rules that the grammar has.
+        is_html: case of ASCII letters does not matter, and the rules that a tag without content is one of have no
+            `open_name`.
     """
 
     longest = 1  # any letter is a name, and `missing` has the end tags
 
-    def __init__(self, slots: Collection[str]) -> None:
+    def __init__(self, slots: Collection[str], is_html: bool = False) -> None:
         self.slots = self.free = tuple([slot for slot in SLOTS if slot in slots])
-        self._opened = lru_cache(maxsize=256)(lambda known: Names((), others=True, marked=(Names(known),)))
-        self._attributes = lru_cache(maxsize=256)(lambda taken: Names(taken, others=True, marked=()))
-        self._closed = lru_cache(maxsize=256)(lambda name: Names([name]))
+        self._is_html = is_html
+        named = partial(Names, ignore_case=is_html)
+        self._opened = lru_cache(maxsize=256)(lambda known: Names((), others=True, marked=(named(known),)))
+        self._attributes = lru_cache(maxsize=256)(lambda taken: named(taken, others=True, marked=()))
+        self._closed = lru_cache(maxsize=256)(lambda name: named([name]))
 
     def __repr__(self) -> str:
         return "TagsMeaning()"
@@ -62,7 +67,10 @@ class TagsMeaning(Meaning):
         return None
 
     def read(self, state: Tags, slot: str, text: str) -> Tags:
+        text = text.translate(_SMALL) if self._is_html else text
         match slot:
+            case "empty_end" if self._is_html:
+                return Tags(state.elements)
             case "open_name":
                 return Tags((*state.elements, text))
             case "attribute_name":
@@ -85,18 +93,21 @@ class TagsMeaning(Meaning):
         return Tags(tuple(elements), frozenset(attributes))
 
 
+_SMALL = {ord(letter): letter.lower() for letter in ascii_uppercase}
+
+
 def xml_for(name: str, version: str | None, extend: str, limits: Limits) -> Rules:
-    """XML whose tags match; see `Grammar.builtin`.
+    """XML or HTML whose tags match; see `Grammar.builtin`.
 
     Raises:
         GrammarError: see `extended_grammar`; or another language.
     """
-    if name != "xml":
+    if name not in ("xml", "html"):
         raise GrammarError(
             f"the built-in grammar {name!r:.80} has no tags that could match",
-            hint='well_formed=True goes with "xml".',
+            hint='well_formed=True goes with "xml" and "html".',
         )
-    return _rules(version, extend, limits)
+    return _rules(name, version, extend, limits)
 
 
 @cache
@@ -105,6 +116,6 @@ def _roles() -> str:
 
 
 @lru_cache(maxsize=64)
-def _rules(version: str | None, extend: str, limits: Limits) -> Rules:
-    made = extended_grammar("xml", version, extend, limits, before=_roles())
-    return replace(made, meaning=TagsMeaning(made.rules.keys()))
+def _rules(name: str, version: str | None, extend: str, limits: Limits) -> Rules:
+    made = extended_grammar(name, version, extend, limits, before=_roles() if name == "xml" else "")
+    return replace(made, meaning=TagsMeaning(made.rules.keys(), name == "html"))

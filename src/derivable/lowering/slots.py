@@ -9,7 +9,7 @@ from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import Alt, Concat, Embedded, Expr, Ref, Special
 from ..rules import Rules
 
-__all__ = ["with_slots"]
+__all__ = ["ignored_slot", "with_slots"]
 
 
 def with_slots(grammar: Rules) -> tuple[Rules, dict[str, tuple[str, str]]]:
@@ -26,11 +26,7 @@ def with_slots(grammar: Rules) -> tuple[Rules, dict[str, tuple[str, str]]]:
     slots: dict[str, tuple[str, str]] = {}
     for slot in grammar.meaning.slots:
         if slot in grammar.ignore:
-            raise GrammarError(
-                f"the slot {slot!r} is ignored, so nothing is read in it",
-                source=grammar.source,
-                hint="Name terminals and rules that stand in the text.",
-            )
+            raise ignored_slot(slot, grammar.source)
         if slot in terminals:
             slots[slot] = slot, slot
             continue
@@ -48,6 +44,15 @@ def with_slots(grammar: Rules) -> tuple[Rules, dict[str, tuple[str, str]]]:
             names.append(Ref(name))
         rules[slot] = Alt(tuple(names))
     return replace(grammar, rules=rules, terminals=terminals), slots
+
+
+def ignored_slot(slot: str, source: str | None) -> GrammarError:
+    """What says that nothing is read in a slot."""
+    return GrammarError(
+        f"the slot {slot!r} is ignored, so nothing is read in it",
+        source=source,
+        hint="Name terminals and rules that stand in the text.",
+    )
 
 
 def _terminals(grammar: Rules, slot: str, expr: Expr, within: frozenset[str]) -> Iterator[str]:

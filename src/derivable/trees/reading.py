@@ -255,12 +255,14 @@ class _Reader:
             elif part is not None:
                 inside = yield self.node(part)
                 made.cover(inside.begin, inside.end)
-                made.children += inside.children
+                is_left_out = self.bodies.shapes[part.rule].is_token and not way.is_kept
+                made.children += [] if is_left_out else inside.children
         if derived.is_complete:
             whole = 0, len(self.written.units)  # what is ignored at its ends is part of it
             self.capture(name, *(whole if is_root else (made.begin, made.end)))
-        if name in self.trees._joined:
-            made.children = [self.token(name, max(0, made.begin), max(0, made.end))]
+        if name in self.trees._joined or shape.is_token:
+            title = shape.name if shape.is_token else name
+            made.children = [self.token(title, max(0, made.begin), max(0, made.end))]
         elif (is_root or shape.name) and (alias or not shape.is_only_child or len(made.children) != 1):
             made.children = [self.tree(alias or shape.name or name.split("#")[0], made)]
         return made

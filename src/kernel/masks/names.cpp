@@ -88,7 +88,8 @@ void Names::add_behind(const End& end, const Parse& ended, std::vector<uint32_t>
     if (!parts) parts = Tokens(std::move(tokens), vocabulary_.words());
     const auto found = std::make_shared<const Behind>(Behind{recording.finish(), std::move(*parts), std::move(by_node)});
     add_without(*found, end.without, words);
-    if (behind_.size() > kMostKnown) behind_.clear();
+    if (behind_.size() > kMostKnown) discarded_.take(behind_);
+    discarded_.some(kDiscarded);
     std::vector<std::shared_ptr<const Behind>>& known = behind_[std::move(key)];
     if (known.size() >= kMostVariants) known.clear();
     known.push_back(found);
@@ -178,7 +179,8 @@ std::shared_ptr<const Names::Inside> Names::inside(const Parse& name, const Embe
     }
     const auto may_be_newline = [&](const End& end) { return engine_.spanner.prospects.may_be_newline(end.lex); };
     found->is_of_columns = std::any_of(found->ends.begin(), found->ends.end(), may_be_newline);
-    if (inside_.size() > kMostKnown) inside_.clear(), behind_.clear(), any_.clear(), numbers_.clear();
+    if (inside_.size() > kMostKnown) discarded_.take(inside_), discarded_.take(behind_), discarded_.take(any_), discarded_.take(numbers_);
+    discarded_.some(kDiscarded);
     const auto made = std::make_shared<const Inside>(std::move(*found));
     if (made->is_of_columns) inside_.emplace(key, made), key.push_back(name.environment);
     return inside_[std::move(key)] = made;

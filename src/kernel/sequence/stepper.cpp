@@ -192,7 +192,7 @@ std::vector<LexState> Stepper::lexer_states(const Parses& parses) {
 
 ByteSet Stepper::likely_bytes(const std::vector<LexState>& lexer_states) {
     ByteSet all;
-    if (engine_.terminals.embeds()) all.words.fill(~0ULL);  // inner texts may begin and go on with any
+    if (engine_.terminals.embeds() || has_slots_) all.words.fill(~0ULL);  // inner texts and names may begin and go on with any
     for (LexState s : lexer_states) {
         const ByteSet some = engine_.access.lexer().sets.bytes(engine_.spanner.lexer.members(s));
         for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];

@@ -463,10 +463,14 @@ class ScopesMeaning(Meaning):
         found = []
         for i in enclosing(state, "brackets", "loops"):
             frame = state[i]
-            owed = frame.owed - frame.names - frame.pending
+            owed = self._awaited(state, i) - frame.names - frame.pending
             if owed:
                 found.append(f" for {','.join(sorted(owed))} in()")
         return found + [f"\n{name}=0" for name in sorted(unpaid(without_brackets(state)))]
+
+    def _awaited(self, state: State, at: int) -> frozenset[str]:
+        """What the `for` of these brackets must bind, or may have to."""
+        return state[at].owed
 
     def to_plain(self, state: State) -> Hashable:
         return plain(state)

@@ -26,7 +26,19 @@ from .objects import (
     set_attributes,
     with_object,
 )
-from .scopes import bind, commit, ended, note, pop_lambdas, settled, valueless
+from .scopes import (
+    awaits_loops,
+    bind,
+    commit,
+    ended,
+    misuse,
+    note,
+    pop_lambdas,
+    rest_misused,
+    settled,
+    takes,
+    valueless,
+)
 from .states import Frame, Known, State, scope_at
 
 __all__ = ["MembersMeaning"]
@@ -72,7 +84,9 @@ class MembersMeaning(ScopesMeaning):
         super().__init__(known, imports, later, slots)
         self._attributes, self._keywords, self._block = attributes, keywords, block
         # A class that is begun may have to be inherited from, once, to give it what it lacks; see `missing`.
-        self.growth = {**self.growth, "class_name": self._heir("", _NONE), "own_attribute": "="}
+        # And a name that is called in brackets may have to be bound by a `for`.
+        more = {"class_name": self._heir("", _NONE), "own_attribute": "=", "known_name": " for  in()"}
+        self.growth = {**self.growth, **more}
 
     # Which names there are
 
@@ -106,6 +120,13 @@ class MembersMeaning(ScopesMeaning):
         there = members_of(state[at], known.kind)
         return self._others(there | state[at].owed, _NONE) if self._later else self._listed(there)
 
+    def _may_end_part(self, state: State, slot: str) -> Names:
+        frame = state[-1]
+        owes = slot != "comp_for" and frame.misused and rest_misused(state)
+        if owes and not awaits_loops(self._without_top(state, slot)):
+            return Names(())
+        return super()._may_end_part(state, slot)
+
     def _known_last(self, state: State) -> Known | None:
         return self._objects(state[:-1]).get(state[-1].name) if state[-1].kind == "known" else None
 
@@ -114,6 +135,8 @@ class MembersMeaning(ScopesMeaning):
         if not self._keywords or brackets.kind != "brackets":
             return ANY
         if "called" in brackets.flags:
+            if awaits_loops(state[:-1]):  # whose `for` may bind the name of what is called
+                return self._others(brackets.members, brackets.given)
             return self._listed(brackets.members - brackets.given)
         return self._others(_NONE, brackets.given)
 
@@ -240,14 +263,31 @@ class MembersMeaning(ScopesMeaning):
         state = _without_known(state)
         if not self._keywords or known is None or known.keywords is None:
             return (*state, Frame("brackets"))
-        return (*state, Frame("brackets", flags=frozenset(["called"]), members=known.keywords))
+        called = frozenset(["called"])
+        return (*state, Frame("brackets", name=known.name, flags=called, members=known.keywords))
 
     def _read_keyword(self, state: State, text: str) -> State:
         state = super()._read_keyword(state, text)
         *_, frame = state
         if not self._keywords or frame.kind != "brackets":
             return state
-        return changed(state, len(state) - 1, given=frame.given | {text})
+        state = changed(state, len(state) - 1, given=frame.given | {text})
+        if "called" not in frame.flags or text in frame.members:
+            return state
+        return (*misuse(state[:-1], frozenset([frame.name])), state[-1])
+
+    def _read_comma(self, state: State, text: str) -> State:
+        state = pop_lambdas(state)
+        if state[-1].kind != "brackets":
+            return super()._read_comma(state, text)
+        rest, at = state[-1].misused, len(state) - 1
+        return misuse(super()._read_comma(changed(state, at, misused=_NONE), text), rest)
+
+    def _read_close_round(self, state: State, text: str) -> State:
+        state = pop_lambdas(state)
+        return misuse(super()._read_close_round(state, text), rest_misused(state))
+
+    _read_close_square = _read_close_curly = _read_close_round
 
     def _read_global_name(self, state: State, text: str) -> State:
         return super()._read_global_name(forget(state, text), text)
@@ -262,8 +302,9 @@ class MembersMeaning(ScopesMeaning):
         return not module.owed and not any(known.owed for known in module.objects)
 
     def missing(self, state: State) -> list[str]:
+        named = [state[-1].name] if self._keywords and state[-1].kind == "known" and awaits_loops(state) else []
         state = set_attributes(_without_known(state))
-        found = super().missing(state)
+        found = [*(f" for {name} in()" for name in named), *super().missing(state)]
         if not self._attributes:
             return found
         found += [
@@ -276,6 +317,13 @@ class MembersMeaning(ScopesMeaning):
             frame for frame in state if frame.kind == "type" or (frame.kind == "class" and "checked" in frame.flags)
         ]
         return found + [self._heir(frame.name, _NONE) for frame in begun]
+
+    def _awaited(self, state: State, at: int) -> frozenset[str]:
+        frame = state[at]
+        called = [
+            each.name for i, each in enumerate(state) if i > at and "called" in each.flags and takes(state[:i]) == at
+        ]
+        return frame.owed | frame.misused | frozenset(called)
 
     def _heir(self, name: str, owed: frozenset[str]) -> str:
         """A class that has what another one lacks."""

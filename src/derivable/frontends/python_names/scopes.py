@@ -23,14 +23,17 @@ __all__ = [
     "ended",
     "hide",
     "is_deferred",
+    "misuse",
     "modules",
     "note",
     "owe",
     "pop_block",
     "pop_lambdas",
+    "rest_misused",
     "rest_owed",
     "separate",
     "settled",
+    "takes",
     "unpaid",
     "valueless",
     "visible",
@@ -142,6 +145,23 @@ def owe(state: State, names: frozenset[str]) -> State:
             state = changed(state, at, seen=state[at].seen | (names - state[at].outside))
         at = next(enclosing(state[:at], "function", "module"), 0)
     return changed(state, at, owed=state[at].owed | names)
+
+
+def takes(state: State) -> int | None:
+    """The brackets whose comprehension may bind what is used here."""
+    return _takes(state)
+
+
+def misuse(state: State, names: frozenset[str]) -> State:
+    """Behind calls of functions with keywords that they do not have: a comprehension must bind their names."""
+    at = _takes(state) if names else None
+    return state if at is None else changed(state, at, misused=state[at].misused | names)
+
+
+def rest_misused(state: State) -> frozenset[str]:
+    """What would be misused if the innermost brackets ended here."""
+    frame = state[-1]
+    return frame.misused - frame.names - frame.pending if frame.kind == "loops" else frame.misused
 
 
 # Names that are bound

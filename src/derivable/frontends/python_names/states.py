@@ -55,7 +55,7 @@ class Frame(NamedTuple):
         hidden: names that were deleted, or declared without a value.
         outside: names that were declared global.
         assigned: names that `:=` has bound between the brackets.
-        name: of the class or function, or the one that an `except` binds.
+        name: of the class or function, or the one that an `except` binds. Of brackets of a call, what is called.
         progress: of a block: its first line goes on, has ended, or lines of its own have begun. Of brackets: 0, or 1 if
             they cannot become a comprehension. Of loops: 0 in what is iterated over, else 1.
         flags: `async`, `loop`. Of a path, the module that an alias of it stands for. Of a head, `decorated`, `free` (no
@@ -67,6 +67,8 @@ class Frame(NamedTuple):
         given: of a class, attributes that the statement sets when it ends. Of brackets, keywords that were given. Of a
             head, parameters that may be given by keyword.
         bases: of a class or its head, classes of the text that it inherits from.
+        misused: of brackets, functions that were called with keywords which they do not have: the `for` of a
+            comprehension must bind these names.
         objects: of a scope, functions and classes that are bound here and known; of a method, its first parameter.
     """
 
@@ -86,6 +88,7 @@ class Frame(NamedTuple):
     members: frozenset[str] = _NONE
     given: frozenset[str] = _NONE
     bases: frozenset[str] = _NONE
+    misused: frozenset[str] = _NONE
     objects: frozenset[Known] = frozenset()
 
 
