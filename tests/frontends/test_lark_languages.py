@@ -121,28 +121,6 @@ def test_blanks_of_the_grammar_around_can_be_bounded() -> None:
     assert accepts(grammar, "< x  =   1 > ") and not accepts(grammar, "<x>  ")
 
 
-def test_a_grammar_with_a_meaning_is_refused() -> None:
-    class Anything(dv.Meaning):
-        slots = ("NAME",)
-
-        def start(self) -> None:
-            return None
-
-        def names(self, state: None, slot: str) -> None:
-            return None
-
-        def read(self, state: None, slot: str, text: str) -> None:
-            return None
-
-    held = lark("start: NAME\nNAME: /[a-z]+/").with_meaning(Anything())
-    with pytest.raises(dv.UnsupportedFeatureError, match="a meaning cannot be part"):
-        lark("start: held\n%import derivable.held", grammars={"held": held})
-    with pytest.raises(dv.UnsupportedFeatureError, match="a meaning cannot be part"):
-        dv.Grammar.fenced({"held": held})
-    with pytest.raises(dv.UnsupportedFeatureError, match="a meaning cannot be part"):
-        held.encoded("json")
-
-
 def folder_of(path: Path, **files: str) -> list[str]:
     """A folder with files of Lark's, by their names."""
     for name, text in files.items():
