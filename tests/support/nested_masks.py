@@ -42,7 +42,7 @@ class Comparison:
         try:
             constraint = dv.compile(self.grammar, vocabulary)
         except (dv.GrammarError, dv.VocabularyError) as error:
-            # A terminal inside that never matches is refused wherever it stands, and so are names that can run together.
+            # A terminal inside that never matches is refused wherever it stands; so are names that can run together.
             known = ("never", "no text at all", "run together")
             assert not self.beginnings or any(each in str(error) for each in known), error
             return
