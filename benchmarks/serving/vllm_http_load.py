@@ -22,7 +22,6 @@ import os
 import platform
 import random
 import re
-import signal
 import socket
 import statistics
 import subprocess
@@ -98,11 +97,10 @@ class Server:
         return found
 
     def stop(self) -> None:
-        os.killpg(self.process.pid, signal.SIGTERM)
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
+        from process_groups import end_group  # type: ignore[import-not-found, unused-ignore]
+
+        end_group(self.process)
 
 
 class Load:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import os
 import platform
 import subprocess
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from vllm_backends import usable_schemas
-from vllm_speculation import MASKED, METHODS, Failures, generate
+from vllm_speculation import MASKED, METHODS, engine, generate
 
 from derivable.tiny.export import export
 
@@ -41,24 +40,7 @@ def prompts(schemas: list[Any], number: int) -> list[str]:
 
 def measure(options: argparse.Namespace, schemas: list[Any]) -> None:
     """In a process of its own: prints a line of JSON now and then, and writes down all texts."""
-    from vllm import LLM
-
-    speculative = METHODS[options.method]
-    settings = (
-        {} if speculative is None else {"speculative_config": {**speculative, "num_speculative_tokens": options.draft}}
-    )
-    llm = LLM(
-        options.model,
-        dtype="float32",
-        enforce_eager=True,
-        enable_prefix_caching=False,
-        max_model_len=1024,
-        max_num_seqs=options.batch,
-        disable_log_stats=False,
-        **settings,
-    )
-    failures = Failures()
-    logging.getLogger("vllm").addHandler(failures)
+    llm, failures = engine(options, disable_log_stats=False)
     begin, total, made = time.perf_counter(), dict[str, int](), list[dict[str, list[int]]]()
 
     def is_over() -> bool:

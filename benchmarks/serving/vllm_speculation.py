@@ -81,14 +81,12 @@ def generate(
     return {**counts, "texts": texts}
 
 
-def measure(options: argparse.Namespace, schemas: list[Any]) -> None:
-    """In a process of its own: prints one line of JSON for each round, and one for all."""
+def engine(options: argparse.Namespace, **settings: Any) -> tuple[Any, Failures]:
+    """One with the method of the options, and what counts its failures."""
     from vllm import LLM
 
-    speculative = METHODS[options.method]
-    settings = (
-        {} if speculative is None else {"speculative_config": {**speculative, "num_speculative_tokens": options.draft}}
-    )
+    if (speculative := METHODS[options.method]) is not None:
+        settings["speculative_config"] = {**speculative, "num_speculative_tokens": options.draft}
     llm = LLM(
         options.model,
         dtype="float32",
@@ -100,8 +98,14 @@ def measure(options: argparse.Namespace, schemas: list[Any]) -> None:
     )
     failures = Failures()
     logging.getLogger("vllm").addHandler(failures)
+    return llm, failures
+
+
+def measure(options: argparse.Namespace, schemas: list[Any]) -> None:
+    """In a process of its own: prints one line of JSON for each round, and one for all."""
+    llm, failures = engine(options)
     begin, number, total = time.perf_counter(), 0, dict[str, int]()
-    while number < options.rounds or (speculative and time.perf_counter() - begin < options.minutes * 60):
+    while number < options.rounds or (METHODS[options.method] and time.perf_counter() - begin < options.minutes * 60):
         heat = 0.0 if number < options.rounds else 1.0
         found = generate(llm.llm_engine, schemas, options.tokens, heat, number * len(schemas))
         texts = found.pop("texts")

@@ -311,6 +311,7 @@ class Constraint(CompiledGrammar):
         self._filled = (found,)
 
     def _to_save(self) -> Plan:
+        """What is written down of it: `ArtifactError` where it knows names."""
         if self.grammar is not None and self.grammar.knows_names:
             raise ArtifactError(
                 "a constraint with a meaning cannot be saved: what its names are is Python. Save that of the grammar "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, get_args
 
 from .errors import ArgumentError, GrammarError, UnsupportedFeatureError
@@ -327,9 +328,12 @@ class Rules:
         made.__dict__.update(shapes=shapes or {}, captures=captures or {}, parts=parts or {}, hidden=hidden)
         return made
 
-    @property
+    @cached_property
     def knows_names(self) -> bool:
-        """It has a meaning, or a language inside it has one."""
+        """It has a meaning, or a language inside it has one.
+
+        Cost: the terminals, once.
+        """
         seen: dict[int, Rules] = {}
         todo = [self]
         while todo:

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from accepting import BYTES, accepts
+from accepting import BYTES, accepts, random_rest
 from captured_texts import Patterns, members
 from lark import Lark, Token, Tree
 from piece_walks import check_mask, small, walk
@@ -304,11 +304,7 @@ def test_texts_end_in_time(kind: type[Twice]) -> None:
     constraint = dv.compile(lua(NAMED).with_meaning(kind()), BYTES)
     rng = random.Random(0)
     for _ in range(10):
-        matcher, text = constraint.matcher(max_tokens=60), b""
-        while not matcher.is_finished:
-            token = rng.choice(matcher.allowed_tokens().tolist())
-            matcher.advance(token)
-            text += BYTES.token_bytes(token) or b""
+        text = random_rest(constraint.matcher(max_tokens=60), rng)
         assert accepts(constraint, text.decode(errors="replace")) or b"\xff" in text
 
 

@@ -6,7 +6,7 @@ import random
 from functools import cache
 
 import pytest
-from accepting import BYTES, accepts
+from accepting import BYTES, accepts, random_rest
 from paths import ROOT
 from piece_walks import check_mask, small, walk
 from python_members import wrong_attributes, wrong_keywords
@@ -123,11 +123,7 @@ def test_a_for_that_is_owed_is_in_a_budget() -> None:
         rng, text = random.Random(seed), begun
         matcher = compiled().matcher(max_tokens=len(begun) + 26)
         matcher.advance_bytes(begun + b"b=1" * (seed % 2))
-        text += b"b=1" * (seed % 2)
-        while not matcher.is_finished:
-            token = rng.choice(matcher.allowed_tokens().tolist())
-            matcher.advance(token)
-            text += compiled().vocabulary.token_bytes(token) or b""
+        text += b"b=1" * (seed % 2) + random_rest(matcher, rng)
         assert accepts(compiled(), text.decode())
 
 

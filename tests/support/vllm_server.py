@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from openai import OpenAI
+from process_groups import end_group
 from vllm_engine import ENVIRONMENT
 
 __all__ = ["SAID", "Server"]
@@ -83,8 +83,4 @@ class Server:
         )
 
     def stop(self) -> None:
-        os.killpg(self.process.pid, signal.SIGTERM)
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        end_group(self.process)

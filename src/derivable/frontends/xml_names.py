@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from dataclasses import replace
 from functools import cache, lru_cache, partial
-from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from ..errors import GrammarError
 from ..limits import Limits
 from ..meaning import Meaning, Names
 from ..rules import Rules
+from ..support.letters import small
 from .builtin import LIBRARY, extended_grammar
 
 __all__ = ["TagsMeaning", "xml_for"]
@@ -67,7 +67,7 @@ class TagsMeaning(Meaning):
         return None
 
     def read(self, state: Tags, slot: str, text: str) -> Tags:
-        text = text.translate(_SMALL) if self._is_html else text
+        text = small(text) if self._is_html else text
         match slot:
             case "empty_end" if self._is_html:
                 return Tags(state.elements)
@@ -91,9 +91,6 @@ class TagsMeaning(Meaning):
         if not all(isinstance(name, str) for name in (*elements, *attributes)):
             raise TypeError("a name is no text")
         return Tags(tuple(elements), frozenset(attributes))
-
-
-_SMALL = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 
 def xml_for(name: str, version: str | None, extend: str, limits: Limits) -> Rules:

@@ -131,30 +131,30 @@ class Borders::Search {
     }
 
   private:
-    using Begun = LexemeEnds::Begun;
+    using NodeSetRef = LexemeEnds::NodeSetRef;
 
-    void add(Crossing crossing, const std::vector<Begun>& parts, std::vector<Crossing>& all) {
-        Begun begun = parts.front();
-        if (parts.size() > 1 || begun->nodes->back() == Runs::kRoot) {
+    void add(Crossing crossing, const std::vector<NodeSetRef>& parts, std::vector<Crossing>& all) {
+        NodeSetRef set = parts.front();
+        if (parts.size() > 1 || set->nodes->back() == Runs::kRoot) {
             std::vector<uint32_t> whole;
-            for (const Begun& part : parts) whole.insert(whole.end(), part->nodes->begin(), part->nodes->end());
+            for (const NodeSetRef& part : parts) whole.insert(whole.end(), part->nodes->begin(), part->nodes->end());
             const auto below = std::remove(whole.begin(), whole.end(), Runs::kRoot);
             if (below != whole.end()) all.push_back(crossing);
             whole.erase(below, whole.end());
-            begun = b_.ends_.interned(std::move(whole));
+            set = b_.ends_.interned(std::move(whole));
         }
-        if (begun->nodes->empty()) return;
-        crossing.nodes = begun->nodes;
+        if (set->nodes->empty()) return;
+        crossing.nodes = set->nodes;
         all.push_back(std::move(crossing));
     }
     using LineEnds = std::vector<LineEnd>;  // from the beginning of the token on
 
-    void visit(const Begun& begun, const Parse& t, const LineEnds& line_ends) {
+    void visit(const NodeSetRef& set, const Parse& t, const LineEnds& line_ends) {
         Lexer& lexer = b_.engine_.access.lexer();
-        if (!seen_.insert({begun, t.stack, t.environment, t.lex, line_ends}).second) return;
-        if (lexer.is_fresh(t.lex)) begin(t.stack, t.environment, begun);
+        if (!seen_.insert({set, t.stack, t.environment, t.lex, line_ends}).second) return;
+        if (lexer.is_fresh(t.lex)) begin(t.stack, t.environment, set);
         const uint64_t ignored = b_.distance(t.stack);  // from the end of an ignored lexeme on
-        const LexemeEnds::Ends ends = b_.ends_.find(begun, t.lex, b_.distances_, ignored);
+        const LexemeEnds::Ends ends = b_.ends_.find(set, t.lex, b_.distances_, ignored);
         for (const LexemeEnds::End& end : *ends) {
             const Parse here{t.lex, t.stack, b_.engine_.environments.indentations.apply(end.effect, t.environment)};
             for (Symbol symbol : b_.engine_.terminals.of(end.terminal)) {
@@ -170,11 +170,11 @@ class Borders::Search {
         if (b_.engine_.access.lexer().formulas.hold_at_end(end.obligations)) {
             const After stop =
                 ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
-            if (stop.stack != kNoFrontier) begin(b_.engine_.stacks.minimal(stop.stack), stop.environment, end.begun);
+            if (stop.stack != kNoFrontier) begin(b_.engine_.stacks.minimal(stop.stack), stop.environment, end.set);
         }
         const After after = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment);
         if (after.stack == kNoFrontier) return;
-        const Begun near = b_.ends_.taller(end.begun, b_.distance(after.stack));
+        const NodeSetRef near = b_.ends_.taller(end.set, b_.distance(after.stack));
         if (near->nodes->empty()) return;
         if (after.line_end != kNoLineEnd) line_ends.push_back(after.line_end);
         const AcceptSet accepts = b_.engine_.stacks.accepts(after.stack);
@@ -183,27 +183,27 @@ class Borders::Search {
             if (!b_.engine_.stacks.contains(accepts, slot)) continue;
             const ByteSet& first = lexemes.first_bytes(slot);
             if (!first.meets(near->next)) continue;
-            const Begun some = b_.ends_.before(near, first);
+            const NodeSetRef some = b_.ends_.before(near, first);
             names_[{b_.engine_.stacks.minimal(after.stack), after.environment, lexemes.start_of_slot(slot, start), slot, line_ends}]
                 .push_back(some);
         }
         if (start != kNoState) visit(near, {start, after.stack, after.environment}, line_ends);
     }
 
-    void begin(Frontier stack, Environment environment, const Begun& begun) {
+    void begin(Frontier stack, Environment environment, const NodeSetRef& set) {
         const auto& languages = b_.engine_.terminals.languages();
         if (languages.empty()) return;
         const AcceptSet accepts = b_.engine_.stacks.accepts(stack);
-        const Begun going_on = b_.ends_.taller(begun, 0);
+        const NodeSetRef going_on = b_.ends_.taller(set, 0);
         if (going_on->nodes->empty()) return;
         for (uint32_t i = 0; i < languages.size(); i++)
             if (b_.engine_.stacks.contains(accepts, languages[i]->symbol())) found_[{stack, environment, i}].push_back(going_on);
     }
 
     Borders& b_;
-    std::set<std::tuple<Begun, Frontier, Environment, LexState, LineEnds>> seen_;
-    std::map<std::tuple<Frontier, Environment, uint32_t>, std::vector<Begun>> found_;
-    std::map<std::tuple<Frontier, Environment, LexState, Symbol, LineEnds>, std::vector<Begun>> names_;
+    std::set<std::tuple<NodeSetRef, Frontier, Environment, LexState, LineEnds>> seen_;
+    std::map<std::tuple<Frontier, Environment, uint32_t>, std::vector<NodeSetRef>> found_;
+    std::map<std::tuple<Frontier, Environment, LexState, Symbol, LineEnds>, std::vector<NodeSetRef>> names_;
 };
 
 const std::vector<Borders::Crossing>& Borders::into(const Parse& t, const EmbeddedText::Nodes& nodes) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
-#include <tuple>
 
 #include "support/task.hpp"
 
@@ -17,7 +15,6 @@ class LexemeEnds::Walk {
   public:
     Walk(LexemeEnds& of, const Distances& distances, uint64_t ignored) : of_(of), distances_(distances), ignored_(ignored) {}
 
-    using Ended = std::map<std::tuple<TerminalId, Obligations, Indentations::Effect>, Key>;
     Ended ended;
 
     void go(uint32_t node, LexState state, Indentations::Effect effect) {
@@ -26,19 +23,17 @@ class LexemeEnds::Walk {
         if (of_.height(node) <= needed) return;
         if (node == Runs::kRoot || trie.end[node] - node < worth_keeping_) return expand(node, state, effect, needed);
         Key key{node, state.index(), effect, uint32_t(ignored_)};
-        std::shared_ptr<const std::vector<Below>> known;
+        std::shared_ptr<const Ended> known;
         if (const auto found = of_.below_.find(key); found != of_.below_.end()) known = found->second;
         if (!known) {
             Walk inner(of_, distances_, ignored_);
             inner.expand(node, state, effect, needed);
-            std::vector<Below> all;
-            for (auto& [end, nodes] : inner.ended) all.push_back({end, std::move(nodes)});
             if (of_.below_.size() > kMostKnown) of_.below_.clear();
-            known = of_.below_[std::move(key)] = std::make_shared<const std::vector<Below>>(std::move(all));
+            known = of_.below_[std::move(key)] = std::make_shared<const Ended>(std::move(inner.ended));
         }
-        for (const Below& b : *known) {
-            Key& nodes = ended[b.end];
-            nodes.insert(nodes.end(), b.nodes.begin(), b.nodes.end());
+        for (const auto& [end, below] : *known) {
+            Key& nodes = ended[end];
+            nodes.insert(nodes.end(), below.begin(), below.end());
         }
     }
 
@@ -79,43 +74,43 @@ uint64_t LexemeEnds::needed(LexState state, const Distances& distances, uint64_t
     return needed.may_be_ignored ? std::min(needed.least, ignored) : needed.least;
 }
 
-LexemeEnds::Ends LexemeEnds::find(const Begun& begun, LexState state, const Distances& distances, uint64_t ignored) {
+LexemeEnds::Ends LexemeEnds::find(const NodeSetRef& set, LexState state, const Distances& distances, uint64_t ignored) {
     Key key{state.index(), uint32_t(ignored)};
-    for (uint32_t word : address_words(begun.get())) key.push_back(word);
+    for (uint32_t word : address_words(set.get())) key.push_back(word);
     if (const auto known = ends_.find(key); known != ends_.end()) return known->second.ends;
     Walk walk(*this, distances, ignored);
-    for (uint32_t node : *begun->nodes) walk.go(node, state, Indentations::kNothing);
+    for (uint32_t node : *set->nodes) walk.go(node, state, Indentations::kNothing);
     std::vector<End> found;
     for (auto& [end, nodes] : walk.ended) {
         const auto [terminal, obligations, effect] = end;
         found.push_back({terminal, obligations, effect, interned(std::move(nodes))});
     }
     if (ends_.size() > kMostKnown) ends_.clear();
-    return (ends_[std::move(key)] = {begun, std::make_shared<const std::vector<End>>(std::move(found))}).ends;
+    return (ends_[std::move(key)] = {set, std::make_shared<const std::vector<End>>(std::move(found))}).ends;
 }
 
 template <class Stays>
-LexemeEnds::Begun LexemeEnds::some_of(const Begun& begun, Stays stays) {
+LexemeEnds::NodeSetRef LexemeEnds::some_of(const NodeSetRef& set, Stays stays) {
     Key some;
-    std::copy_if(begun->nodes->begin(), begun->nodes->end(), std::back_inserter(some), stays);
-    return some.size() == begun->nodes->size() ? begun : interned(std::move(some));
+    std::copy_if(set->nodes->begin(), set->nodes->end(), std::back_inserter(some), stays);
+    return some.size() == set->nodes->size() ? set : interned(std::move(some));
 }
 
-LexemeEnds::Begun LexemeEnds::taller(const Begun& begun, uint64_t bytes) {
-    for (const auto& [asked, some] : begun->taller)
-        if (asked == bytes) return some ? some : begun;
-    Begun some = some_of(begun, [&](uint32_t node) { return height(node) > bytes; });
-    begun->taller.emplace_back(bytes, some == begun ? nullptr : some);
+LexemeEnds::NodeSetRef LexemeEnds::taller(const NodeSetRef& set, uint64_t bytes) {
+    for (const auto& [asked, some] : set->taller)
+        if (asked == bytes) return some ? some : set;
+    NodeSetRef some = some_of(set, [&](uint32_t node) { return height(node) > bytes; });
+    set->taller.emplace_back(bytes, some == set ? nullptr : some);
     return some;
 }
 
 // PERF: behind most line breaks and blanks a token has no letter. Names that begin there were looked for in each column: in a second pass over four programs
 // of Python a mask took 15 ms, and 0.1 ms without (llama-3).
-LexemeEnds::Begun LexemeEnds::before(const Begun& begun, const ByteSet& first) {
-    for (const auto& [asked, some] : begun->before)
-        if (asked == &first) return some ? some : begun;
-    Begun some = some_of(begun, [&](uint32_t node) { return first.meets(bytes_behind(node)); });
-    begun->before.emplace_back(&first, some == begun ? nullptr : some);
+LexemeEnds::NodeSetRef LexemeEnds::before(const NodeSetRef& set, const ByteSet& first) {
+    for (const auto& [asked, some] : set->before)
+        if (asked == &first) return some ? some : set;
+    NodeSetRef some = some_of(set, [&](uint32_t node) { return first.meets(bytes_behind(node)); });
+    set->before.emplace_back(&first, some == set ? nullptr : some);
     return some;
 }
 
@@ -126,13 +121,13 @@ ByteSet LexemeEnds::bytes_behind(uint32_t node) const {
     return bytes;
 }
 
-LexemeEnds::Begun LexemeEnds::interned(std::vector<uint32_t> nodes) {
+LexemeEnds::NodeSetRef LexemeEnds::interned(std::vector<uint32_t> nodes) {
     std::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     if (interned_.size() > 4 * kMostKnown) interned_.clear();
-    std::weak_ptr<Beginnings>& known = interned_[nodes];
-    if (Begun there = known.lock()) return there;
-    const auto made = std::make_shared<Beginnings>();
+    std::weak_ptr<NodeSet>& known = interned_[nodes];
+    if (NodeSetRef there = known.lock()) return there;
+    const auto made = std::make_shared<NodeSet>();
     for (uint32_t node : nodes) made->next |= bytes_behind(node);
     made->nodes = std::make_shared<const Key>(std::move(nodes));
     known = made;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <tuple>
 #include <unordered_map>
@@ -24,14 +25,14 @@ class LexemeEnds {
     static uint32_t worth_keeping(const Trie& trie) { return std::clamp(trie.size() / 16, 1u, 64u); }
     // Bytes from the end of a terminal's lexeme to the next border, by symbol, at least.
     using Distances = std::vector<uint64_t>;
-    // Beginnings of tokens: nodes of the vocabulary's trie, ascending. Equal ones are one while somebody has them.
-    struct Beginnings {
+    // Beginnings of tokens: nodes of the vocabulary's trie, ascending. Equal sets are one while somebody has them.
+    struct NodeSet {
         EmbeddedText::Nodes nodes;
-        ByteSet next;                                                          // bytes behind some of them
-        std::vector<std::pair<uint64_t, std::shared_ptr<Beginnings>>> taller;  // those that were asked for
-        std::vector<std::pair<const ByteSet*, std::shared_ptr<Beginnings>>> before;
+        ByteSet next;                                                       // bytes behind some of them
+        std::vector<std::pair<uint64_t, std::shared_ptr<NodeSet>>> taller;  // those that were asked for
+        std::vector<std::pair<const ByteSet*, std::shared_ptr<NodeSet>>> before;
     };
-    using Begun = std::shared_ptr<Beginnings>;
+    using NodeSetRef = std::shared_ptr<NodeSet>;
 
     LexemeEnds(const Engine& engine, const Vocabulary& vocabulary) : engine_(engine), trie_(vocabulary.trie) {}
 
@@ -39,22 +40,22 @@ class LexemeEnds {
         TerminalId terminal;
         Obligations obligations;
         Indentations::Effect effect;  // of the bytes before it, if it is a newline
-        Begun begun;                  // behind which it has ended
+        NodeSetRef set;               // of nodes behind which it has ended
     };
     using Ends = std::shared_ptr<const std::vector<End>>;
-    // Of lexemes that are in a state behind some beginnings. `ignored`: bytes from the end of an ignored lexeme to the next border.
-    Ends find(const Begun& begun, LexState state, const Distances& distances, uint64_t ignored);
+    // Of lexemes that are in a state behind some nodes. `ignored`: bytes from the end of an ignored lexeme to the next border.
+    Ends find(const NodeSetRef& set, LexState state, const Distances& distances, uint64_t ignored);
     // Those that some token goes on from with more bytes.
-    Begun taller(const Begun& begun, uint64_t bytes);
+    NodeSetRef taller(const NodeSetRef& set, uint64_t bytes);
     // Those that some token goes on from with one of these bytes. `first` stays where it is.
-    Begun before(const Begun& begun, const ByteSet& first);
-    Begun interned(std::vector<uint32_t> nodes);
+    NodeSetRef before(const NodeSetRef& set, const ByteSet& first);
+    NodeSetRef interned(std::vector<uint32_t> nodes);
     uint64_t height(uint32_t node) const { return node == Runs::kRoot ? kFar : trie_.height[node]; }
 
   private:
     using Key = std::vector<uint32_t>;
     template <class Stays>
-    Begun some_of(const Begun& begun, Stays stays);
+    NodeSetRef some_of(const NodeSetRef& set, Stays stays);
     ByteSet bytes_behind(uint32_t node) const;
     // What must still be written behind a state's lexeme before the next border.
     uint64_t needed(LexState state, const Distances& distances, uint64_t ignored);
@@ -68,18 +69,15 @@ class LexemeEnds {
     };
     std::unordered_map<uint32_t, Needed> needed_;  // by lexer state
     struct Known {
-        Begun begun;  // SAFETY: it keeps what the key has the address of
+        NodeSetRef set;  // SAFETY: it keeps what the key has the address of
         Ends ends;
     };
     std::unordered_map<Key, Known, WordsHash> ends_;
-    struct Below {
-        std::tuple<TerminalId, Obligations, Indentations::Effect> end;
-        Key nodes;
-    };
+    using Ended = std::map<std::tuple<TerminalId, Obligations, Indentations::Effect>, Key>;  // nodes behind which lexemes have
     // By node and state. PERF: wherever a lexeme begins, behind a letter or two it is in one of few states, and most of the vocabulary lies below. Without
     // this, and Names::below_, first masks of five queries of SQL for a database took 2.7 ms on average, and with them 2.1 (llama-3).
-    std::unordered_map<Key, std::shared_ptr<const std::vector<Below>>, WordsHash> below_;
-    std::unordered_map<Key, std::weak_ptr<Beginnings>, WordsHash> interned_;
+    std::unordered_map<Key, std::shared_ptr<const Ended>, WordsHash> below_;
+    std::unordered_map<Key, std::weak_ptr<NodeSet>, WordsHash> interned_;
 };
 
 }  // namespace derivable

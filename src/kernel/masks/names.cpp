@@ -1,7 +1,6 @@
 #include "masks/names.hpp"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "support/task.hpp"
 
@@ -67,32 +66,35 @@ void Names::add_behind(const End& end, const Parse& ended, std::vector<uint32_t>
     for (const std::shared_ptr<const Behind>& b : std::vector<std::shared_ptr<const Behind>>(behind_[key]))
         if (engine_.slots.answers(meaning, b->asked, matters)) return add_without(*b, end.without, words);
     std::vector<std::pair<uint32_t, uint32_t>> by_node;
-    std::vector<uint32_t> tokens;
-    const Trie& trie = vocabulary_.trie;
     const Slots::Recording recording(engine_.slots, meaning);
-    std::optional<Tokens> parts = by_parts(end, parses);
-    if (!parts)
-        for (const std::vector<uint32_t>& nodes : apart(*end.nodes)) {
-            size_t at = 0;
-            runs_.each_node_below(
-                parses, trie, nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
-                [&](uint32_t below, const Runs::Decoded&) {
-                    while (trie.end[nodes[at]] <= below) at++;
-                    for (uint32_t i = trie.token_begin[below]; i < trie.token_begin[below + 1]; i++) {
-                        tokens.push_back(trie.tokens[i]);
-                        if (end.nodes->size() > 1) by_node.emplace_back(nodes[at], trie.tokens[i]);
-                    }
-                });
-        }
-    std::sort(by_node.begin(), by_node.end());
-    if (!parts) parts = Tokens(std::move(tokens), vocabulary_.words());
-    const auto found = std::make_shared<const Behind>(Behind{recording.finish(), std::move(*parts), std::move(by_node)});
+    std::optional<Tokens> tokens = by_parts(end, parses);
+    if (!tokens) tokens = by_bytes(end, parses, by_node);
+    const auto found = std::make_shared<const Behind>(Behind{recording.finish(), std::move(*tokens), std::move(by_node)});
     add_without(*found, end.without, words);
     if (behind_.size() > kMostKnown) discarded_.take(behind_);
     discarded_.some(kDiscarded);
     std::vector<std::shared_ptr<const Behind>>& known = behind_[std::move(key)];
     if (known.size() >= kMostVariants) known.clear();
     known.push_back(found);
+}
+
+Names::Tokens Names::by_bytes(const End& end, const std::vector<Parse>& parses, std::vector<std::pair<uint32_t, uint32_t>>& by_node) {
+    const Trie& trie = vocabulary_.trie;
+    std::vector<uint32_t> tokens;
+    for (const std::vector<uint32_t>& nodes : apart(*end.nodes)) {
+        size_t at = 0;
+        runs_.each_node_below(
+            parses, trie, nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
+            [&](uint32_t below, const Runs::Decoded&) {
+                while (trie.end[nodes[at]] <= below) at++;
+                for (uint32_t i = trie.token_begin[below]; i < trie.token_begin[below + 1]; i++) {
+                    tokens.push_back(trie.tokens[i]);
+                    if (end.nodes->size() > 1) by_node.emplace_back(nodes[at], trie.tokens[i]);
+                }
+            });
+    }
+    std::sort(by_node.begin(), by_node.end());
+    return Tokens(std::move(tokens), vocabulary_.words());
 }
 
 std::optional<Names::Tokens> Names::by_parts(const End& end, const std::vector<Parse>& parses) {
@@ -171,11 +173,12 @@ std::shared_ptr<const Names::Inside> Names::inside(const Parse& name, const Embe
     if (known != inside_.end()) return known->second;
     std::optional<Inside> found = inside_any(name, nodes);
     if (!found) {
-        std::vector<uint32_t> tokens;
-        std::vector<Text> ends;
-        walk(name, nodes, &engine_.slots.names(name.slot), tokens, ends);
-        found = {nodes, std::make_shared<Tokens>(std::move(tokens), vocabulary_.words()), {}};
-        for (const Text& end : ends) found->ends.push_back(end_of(name, end, {}));
+        Walked all;
+        std::string text;
+        for (uint32_t node : nodes ? *nodes : std::vector<uint32_t>{Runs::kRoot})
+            walk(node, name, engine_.slots.names(name.slot), engine_.slots.node(name.slot), text, all);
+        found = {nodes, std::make_shared<Tokens>(std::move(all.tokens), vocabulary_.words()), {}};
+        for (const Text& end : all.ends) found->ends.push_back(end_of(name, end, {}));
     }
     const auto may_be_newline = [&](const End& end) { return engine_.spanner.prospects.may_be_newline(end.lex); };
     found->is_of_columns = std::any_of(found->ends.begin(), found->ends.end(), may_be_newline);
@@ -197,32 +200,23 @@ Names::End Names::end_of(const Parse& name, const Text& text, std::shared_ptr<co
     return {text.lex, text.environment, engine_.slots.further(name.slot, text.text), text.first, std::move(nodes), number};
 }
 
-void Names::walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens,
-                 std::vector<Text>& ends) {
-    std::string text;
-    const NameSet::Node at = engine_.slots.node(name.slot);
-    if (!nodes) return walk(Runs::kRoot, name, names, at, text, tokens, ends);
-    for (uint32_t node : *nodes) walk(node, name, names, at, text, tokens, ends);
-}
-
 // PERF: places are made where the name may end. With one for each beginning there soon were more than are kept (Slots::kCollectAt), and masks that had
 // been known were found again: 313 us on average in the second pass of benchmarks/names.py, and now 3.2.
-void Names::walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
-                 std::vector<Text>& ends) {
+void Names::walk(uint32_t node, const Parse& name, NameSet& names, NameSet::Node at, std::string& text, Walked& to) {
     const Trie& trie = vocabulary_.trie;
     const Symbol slot = engine_.slots.symbol(name.slot);
-    each_child(node, names->next(at), [&](uint32_t child) {
+    each_child(node, names.next(at), [&](uint32_t child) {
         work(4);
-        const NameSet::Node next = names->step(at, trie.byte[child]);
+        const NameSet::Node next = names.step(at, trie.byte[child]);
         Parse further = name;
         if (next == NameSet::kNowhere || !lexemes_.step_lexeme_of(slot, further, trie.byte[child])) return;
-        tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[child], trie.tokens.begin() + trie.token_begin[child + 1]);
+        to.tokens.insert(to.tokens.end(), trie.tokens.begin() + trie.token_begin[child], trie.tokens.begin() + trie.token_begin[child + 1]);
         if (trie.end[child] == child + 1) return;
         text.push_back(char(trie.byte[child]));
-        if (names->is_name(next))
+        if (names.is_name(next))
             if (const std::vector<uint32_t> follow = followers(further, child); !follow.empty())
-                ends.push_back({child, further.lex, further.environment, text, bytes_of(follow)});
-        walk(child, further, names, next, text, tokens, ends);
+                to.ends.push_back({child, further.lex, further.environment, text, bytes_of(follow)});
+        walk(child, further, names, next, text, to);
         text.pop_back();
     });
 }

@@ -37,6 +37,8 @@ class Names {
     // Adds those that go on with the name in progress, below some nodes of the vocabulary's trie (null: all of it).
     void add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words);
     // Calls visit(name, nodes) for names that begin in some tokens, behind some nodes, as above; before them the parse is in none.
+    //
+    // SAFETY: a copy of what is known, for whoever is called may look for others.
     template <class Visit>
     void each_begun(const Parse& t, const EmbeddedText::Nodes& nodes, Visit visit) {
         for (const Borders::Crossing& c : std::vector<Borders::Crossing>(borders_.into(t, nodes))) {
@@ -122,22 +124,23 @@ class Names {
     // Null: its lexeme may be that of a newline, too.
     std::shared_ptr<const AnyText> any_text(const Parse& name, const EmbeddedText::Nodes& nodes);
     struct Walked {
-        std::vector<uint32_t> tokens;
+        std::vector<uint32_t> tokens;  // that end in the name
         std::vector<Text> ends;
     };
+    // Adds what lies below a node of the vocabulary, where the name is `text` further, at `at` of the names.
+    void walk(uint32_t node, const Parse& name, NameSet& names, NameSet::Node at, std::string& text, Walked& to);
+    // Likewise, whatever the names are: as it is known, or found anew.
     void walk_any(uint32_t node, const Parse& name, const std::string& text, Walked& to);
     void expand_any(uint32_t node, const Parse& name, const std::string& text, Walked& to);
-    // Below a node of the vocabulary, where the name is `text` further, at `at` of the names.
-    void walk(uint32_t node, const Parse& name, NameSet* names, NameSet::Node at, std::string& text, std::vector<uint32_t>& tokens,
-              std::vector<Text>& ends);
     // visit(child) for the children of a node of the vocabulary whose byte is one of these.
     template <class Visit>
     void each_child(uint32_t node, const ByteSet& bytes, Visit visit);
-    void walk(const Parse& name, const EmbeddedText::Nodes& nodes, NameSet* names, std::vector<uint32_t>& tokens, std::vector<Text>& ends);
     End end_of(const Parse& name, const Text& text, std::shared_ptr<const std::vector<uint32_t>> nodes);
     void add_behind(const End& end, const Parse& ended, std::vector<uint32_t>& words);
-    // Behind a name that has ended: what goes on without another name, and with some. Nothing: that is not known.
+    // Behind a name that has ended: what goes on without another name, and with some. Nothing: that is not worth it, or too ambiguous.
     std::optional<Tokens> by_parts(const End& end, const std::vector<Parse>& parses);
+    // The same, byte by byte. Adds to `by_node` what Behind has.
+    Tokens by_bytes(const End& end, const std::vector<Parse>& parses, std::vector<std::pair<uint32_t, uint32_t>>& by_node);
     std::vector<uint32_t> followers(const Parse& name, uint32_t node);
     // One of the states of a lexeme behind which the same may follow.
     LexState alike(LexState lex, Symbol slot);
@@ -149,6 +152,7 @@ class Names {
     bool is_written_below(uint32_t node, const std::string& text, Written how) const;
     // Bytes with which what follows a slot may begin, and perhaps others.
     const ByteSet& next_bytes(Symbol slot);
+    // Adds where texts lead from a node, in any case: some that have been read so far, ascending and in small letters. `next`: their next letters.
     void add_below(uint32_t node, const std::string* first, const std::string* last, const ByteSet& next, const std::string& read,
                    std::vector<Text>& found);
     // Rests of a name of any text that are not like all others, but for the empty one: in small letters, since nodes are looked for in any case and looked

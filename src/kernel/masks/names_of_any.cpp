@@ -14,6 +14,7 @@ std::string small(std::string text) {
     for (char& c : text) c = small(c);
     return text;
 }
+
 // In any case.
 ByteSet next_letters(const std::string* first, const std::string* last, size_t read) {
     ByteSet next;
@@ -158,7 +159,6 @@ LexState Names::alike_at_start(LexState lex, Symbol slot) {
     return alike_at_start_[key] = starting_.try_emplace(std::move(leads), lex).first->second;
 }
 
-// As walk(), whatever the names are.
 void Names::walk_any(uint32_t node, const Parse& name, const std::string& text, Walked& to) {
     const Trie& trie = vocabulary_.trie;
     const Symbol slot = engine_.slots.symbol(name.slot);
@@ -210,7 +210,6 @@ std::shared_ptr<const Names::Unlike> Names::unlike_others(Slots::Place place) {
     return unlike_[place] = found;
 }
 
-// Where texts lead from a node, in any case: some that have been read so far, sorted and in small letters. `next`: their next letters.
 void Names::add_below(uint32_t node, const std::string* first, const std::string* last, const ByteSet& next, const std::string& read,
                       std::vector<Text>& found) {
     each_child(node, next, [&](uint32_t child) {

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from ...support.letters import small
 from ..builtin import LIBRARY
-from .scopes import folded
 
 __all__ = ["DIALECTS", "POSTGRESQL", "SQLITE", "Dialect", "keywords_of"]
 
@@ -49,16 +49,16 @@ class Dialect:
 
     def stored(self, name: str) -> str:
         """A name of the database as it is compared."""
-        return name if self.is_exact else folded(name)
+        return name if self.is_exact else small(name)
 
     def meant(self, text: str) -> str:
         """The name that is written so."""
         opening, inner = text[:1], text[1:-1]
         if opening not in self.quotes:
-            text = folded(text)
+            text = small(text)
         else:
             text = inner if opening == "[" else inner.replace(opening * 2, opening)
-            text = text if self.is_exact else folded(text)
+            text = text if self.is_exact else small(text)
         if self.longest is None:
             return text
         return text.encode("utf-8", "replace")[: self.longest].decode("utf-8", "ignore")
@@ -70,7 +70,7 @@ class Dialect:
             if "[" in self.quotes and "]" not in name:
                 quoted.append(f"[{name}]")
             quoted += [mark + name.replace(mark, mark * 2) + mark for mark in self.quotes if mark != "["]
-            if _PLAIN_NAME.fullmatch(name) and name not in keywords and name == folded(name):
+            if _PLAIN_NAME.fullmatch(name) and name not in keywords and name == small(name):
                 plain.append(name)
         return (plain, quoted) if self.is_exact else (quoted + plain, [])
 

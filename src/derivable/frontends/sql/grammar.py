@@ -10,11 +10,11 @@ from functools import cache, lru_cache
 from ...errors import ArgumentError, GrammarError
 from ...limits import Limits
 from ...rules import Rules
+from ...support.letters import small
 from ..builtin import LIBRARY, extended_grammar
 from .database import DESCRIPTION, Database
 from .dialect import DIALECTS, Dialect
 from .meaning import SLOTS, SqlMeaning
-from .scopes import folded
 from .sources import database_of
 
 __all__ = ["VERBS", "sql_for"]
@@ -99,9 +99,9 @@ def _all(argument: str, given: Collection[str]) -> Collection[str]:
 
 
 def _verb(verb: str) -> str:
-    if folded(verb) not in VERBS:
+    if small(verb) not in VERBS:
         raise ArgumentError("verbs", f"some of {', '.join(VERBS)}", verb)
-    return folded(verb)
+    return small(verb)
 
 
 def _table(dialect: Dialect, database: Database, name: str) -> str:

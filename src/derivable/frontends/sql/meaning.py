@@ -11,10 +11,11 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 from ...meaning import Meaning, Names
+from ...support.letters import small
 from .database import Database
 from .dialect import Dialect, keywords_of
 from .lookup import BEFORE_SOURCES, Lookup, State
-from .scopes import GIVEN, Scope, Source, folded, plain, scopes_of
+from .scopes import GIVEN, Scope, Source, plain, scopes_of
 
 __all__ = ["SLOTS", "SqlMeaning"]
 
@@ -438,7 +439,7 @@ class SqlMeaning(Lookup, Meaning):
         recursive, columns = scope.recursive, self._columns_of(scope)
         if scope.kind == "common" and around[-1].common_name is not None:
             name, given = around[-1].common_name
-            may_recur = folded(word) == "union" and (around[-1].recursing or not self._dialect.strict_tables)
+            may_recur = small(word) == "union" and (around[-1].recursing or not self._dialect.strict_tables)
             recursive = (name, given or columns) if may_recur else None
         return Scope(
             *(scope.kind, "columns"),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["GIVEN", "Scope", "Source", "fits", "fitting", "folded", "once", "plain", "scopes_of", "texts_in"]
+__all__ = ["GIVEN", "Scope", "Source", "fits", "fitting", "once", "plain", "scopes_of", "texts_in"]
 
 GIVEN = " AS"
 """Whence a name of a result is that was given."""
@@ -207,14 +207,6 @@ def once(columns: Iterable[str]) -> frozenset[str]:
     """Those that are there once."""
     counts = Counter(columns)
     return frozenset([column for column, n in counts.items() if n == 1])
-
-
-def folded(name: str) -> str:
-    """A name as SQLite compares it: letters beyond ASCII are what they are."""
-    return name.translate(_SMALL)
-
-
-_SMALL = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
 
 
 def fits(scope: Scope, tables: Iterable[frozenset[str]], outer: frozenset[str]) -> bool:
