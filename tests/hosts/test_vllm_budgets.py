@@ -68,6 +68,8 @@ class Manager:
 class Request:
     """As vLLM's: its tokens, and whether its reasoning has ended."""
 
+    trace_headers: dict[str, str] | None = None
+
     def __init__(self, pattern: str, max_tokens: int, prompt: int = 3) -> None:
         self.pattern, self.max_tokens, self.num_prompt_tokens = pattern, max_tokens, prompt
         self.output: list[int] = []
