@@ -38,9 +38,9 @@ test-cpp: $(STAMP)
 coverage-kernel: $(STAMP)
 	bash tools/coverage.sh
 
-# Hosts that bring an engine of their own (vLLM, Ray, SGLang, llama-cpp-python), in an environment of its own.
+# Hosts that bring an engine of their own (vLLM, Ray, SGLang, llama-cpp-python), in environments of their own. Parts of it: make test-hosts PARTS="vllm server".
 test-hosts:
-	PYTHON=$(PYTHON) bash tools/test_hosts.sh
+	PYTHON=$(PYTHON) bash tools/test_hosts.sh $(PARTS)
 
 # Values that hypothesis-jsonschema makes of random schemas, in an environment of its own.
 test-generated:

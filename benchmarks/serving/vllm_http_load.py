@@ -45,11 +45,11 @@ MOST = 120
 class Server:
     """vLLM's, in a process group of its own."""
 
-    def __init__(self, folder: Path, timeout: float, threads: int) -> None:
+    def __init__(self, folder: Path, log: Path, timeout: float, threads: int) -> None:
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             port = found.getsockname()[1]
-        self.url, self.log = f"http://127.0.0.1:{port}", folder / "log.txt"
+        self.url, self.log = f"http://127.0.0.1:{port}", log
         (folder / "counted").mkdir()
         variables = {
             **os.environ,
@@ -58,15 +58,16 @@ class Server:
             "DERIVABLE_VLLM_TIMEOUT": str(timeout),
             "DERIVABLE_VLLM_CACHE_MB": "32",
             "OMP_NUM_THREADS": str(threads),
+            "PYTHONFAULTHANDLER": "1",
             "PROMETHEUS_MULTIPROC_DIR": str(folder / "counted"),
             "VLLM_ENABLE_V1_MULTIPROCESSING": "1",
         }
         command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(export(folder / "model"))]
         command += ["--host", "127.0.0.1", "--port", str(port), "--served-model-name", "small", "--dtype", "float32"]
         command += ["--enforce-eager", "--max-model-len", "1024", "--max-num-seqs", "64"]
-        with self.log.open("w") as log:
+        with self.log.open("w") as output:
             self.process = subprocess.Popen(
-                command, env=variables, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                command, env=variables, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
 
     async def wait(self, session: ClientSession) -> None:
@@ -118,10 +119,14 @@ class Load:
         """Asks one request after the other."""
         rng = random.Random(number)
         while time.monotonic() < until:
-            if rng.random() >= share:
-                await self.ask(rng)
-            else:
-                await self.attack(rng)
+            try:
+                if rng.random() >= share:
+                    await self.ask(rng)
+                else:
+                    await self.attack(rng)
+            except ClientError as error:
+                self.wrong.append(f"a client: {error!r}")
+                await asyncio.sleep(0.5)
 
     async def ask(self, rng: random.Random) -> None:
         """A good request: plain, streamed, with two texts, or one that nobody waits for."""
@@ -216,8 +221,10 @@ def line(name: str, times: list[float]) -> str:
 
 
 async def run(server: Server, options: argparse.Namespace) -> list[str]:
-    timeout = ClientTimeout(total=300)
-    async with ClientSession(timeout=timeout, connector=TCPConnector(limit=0)) as session:
+    # A connection for each request: the server closes one that was idle for 5 s, and a request that is sent on it at
+    # this moment is lost. aiohttp sends none twice.
+    connector = TCPConnector(limit=0, force_close=True)
+    async with ClientSession(timeout=ClientTimeout(total=300), connector=connector) as session:
         await server.wait(session)
         wrong, samples = list[str](), list[tuple[float, dict[str, float]]]()
         start = time.monotonic()
@@ -242,7 +249,7 @@ async def run(server: Server, options: argparse.Namespace) -> list[str]:
         wrong += grown(samples, options.growth)
         await asyncio.sleep(5)
         if server.process.poll() is not None:
-            return [*wrong, "the server has ended"]
+            return [*wrong, f"the server has ended with {server.process.returncode}"]
         async with session.get(f"{server.url}/metrics") as answer:
             metrics = await answer.text()
         for name in ("num_requests_running", "num_requests_waiting"):
@@ -278,11 +285,13 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=2.0, help="seconds for one grammar")
     parser.add_argument("--growth", type=float, default=10.0, help="MB")
     parser.add_argument("--threads", type=int, default=1, help="of the model")
+    parser.add_argument("--log", type=Path, help="where the server's log is kept (default: nowhere)")
     options = parser.parse_args()
     print(f"# {time.strftime('%Y-%m-%d')}, {platform.machine()}, {os.cpu_count()} cores, {platform.python_version()}")
     print(f"# {' '.join(['python', *sys.argv])}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder), options.timeout, options.threads)
+        log = options.log or Path(folder) / "log.txt"
+        server = Server(Path(folder), log, options.timeout, options.threads)
         try:
             wrong = asyncio.run(run(server, options))
             found = re.findall(r"^.*Unexpected: grammar.*$", server.log.read_text(), re.MULTILINE)

@@ -127,6 +127,26 @@ def test_memory_for_thousands_of_schemas() -> None:
     subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": python_path()}, timeout=300, check=True)
 
 
+def test_memory_for_hundreds_of_long_patterns() -> None:
+    """In a process of its own: clients choose patterns, and each of these takes more than 200 kB when it is read."""
+    code = (
+        "import derivable as dv\n"
+        "dv.cache.limit = 4 << 20\n"
+        "def rss(): return [int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmRSS')][0] // 1024\n"
+        "def read(first, last):\n"
+        "    for i in range(first, last):\n"
+        "        words = '|'.join(f'{i * 1000 + k:09}[a-z]*' for k in range(800))\n"
+        "        many = '[' + ''.join(chr(0x4e00 + 2 * k + i % 7) for k in range(2000)) + chr(0x9000 + i) + ']'\n"
+        "        for pattern in (f'^({words})*$', many):\n"
+        "            dv.Grammar.from_json_schema({'type': 'string', 'pattern': pattern, 'minLength': 1})\n"
+        "read(0, 60); first = rss()\n"
+        "read(60, 200); last = rss()\n"
+        "print(first, last)\n"
+        "assert last - first < 10, (first, last)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": python_path()}, timeout=300, check=True)
+
+
 def test_the_least_recently_used_goes_first() -> None:
     cache = Cache(limit=200)
     store = cache.automata

@@ -138,12 +138,26 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(Manager, name, getattr(Manager, name))  # put back when this has ended
     module = importlib.import_module("derivable.integrations.vllm")
     requests = importlib.import_module("derivable.integrations.vllm.requests")
+    monkeypatch.setattr(dv.cache, "limit", dv.cache.limit)
     monkeypatch.setattr(requests.Vocabulary, "from_transformers", lambda tokenizer, size: VOCABULARY)
     requests.constraints_of.cache_clear()
     module.install()
     yield module
     for name in [name for name in sys.modules if name.startswith("derivable.integrations.vllm")]:
         del sys.modules[name]
+
+
+def test_what_grammars_have_in_common_keeps_to_the_budget_of_what_is_kept(
+    vllm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process forgets grammars of requests, and also the automata that others might share with them."""
+    from derivable.integrations.vllm.requests import Constraints
+
+    monkeypatch.setattr(dv.cache, "limit", 8 << 20)  # put back when this has ended
+    for size, limit in (("32", 8 << 20), ("3", 3 << 20), ("0", 0)):
+        monkeypatch.setenv("DERIVABLE_VLLM_CACHE_MB", size)
+        Constraints(None, 258)
+        assert dv.cache.limit == limit
 
 
 def manager_of(vllm: Any, **options: Any) -> Manager:

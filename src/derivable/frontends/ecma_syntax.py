@@ -13,9 +13,10 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 
 from ..expr import Chars
+from ..support.caches import by_length
 from .code_points import characters_with
 
 __all__ = ["UnreadablePattern", "translate"]
@@ -338,7 +339,7 @@ def _members(member: int | _Ranges) -> Iterator[tuple[int, int]]:
 
 
 # PERF: patterns repeat a few classes: nine usual ones took 17 us each to rewrite, and now 9.
-@lru_cache(maxsize=1_024)
+@by_length(1_024)
 def _spell(ranges: _Ranges, negated: bool) -> str:
     members = Chars.of(*ranges).ranges
     if not members:

@@ -14,13 +14,14 @@ import importlib
 import re
 import sys
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..expr import ANY_CHAR, NOTHING, Alt, Bytes, Chars, Concat, Expr, Look, Ref, walk
 from ..limits import Limits
 from ..rules import Rules
+from ..support.caches import by_length
 from .back_references import group_name, reference_name, unfolded
 from .build import Step, alternation, characters, concatenation, look, recursion_room, repeat, run
 
@@ -390,7 +391,7 @@ def _one(name: str, value: Any, flags: int) -> Expr:
     return characters(_class(((name, value),), flags & (_IGNORECASE | _UNICODE)))
 
 
-@lru_cache(maxsize=4_096)
+@by_length(4_096)
 def _class(members: tuple[tuple[str, Any], ...], flags: int) -> Chars:
     """The characters of a class given as the parser does: NEGATE, LITERAL, RANGE, CATEGORY; or one (NOT_)LITERAL."""
     unicode = bool(flags & _UNICODE)

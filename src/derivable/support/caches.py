@@ -7,6 +7,8 @@
 | `constraints`, `grammars` | none | those in use, so that the same text or schema is a look-up. Not kept alive by it |
 | `recent` | none | the last eight constraints that `generate` was given as a grammar, schema or type |
 
+What front ends find out about single patterns is remembered by `by_length`: many short ones, few long ones.
+
 A store that is full forgets what was used longest ago; the index of a vocabulary is begun anew. What is in use lives on
 until its users drop it. Sizes are estimates, by counts of states, nodes and characters.
 """
@@ -15,20 +17,27 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import lru_cache, wraps
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from .arguments import integer
 
-__all__ = ["Cache", "Store", "cache", "remembered", "text_of"]
+__all__ = ["Cache", "Store", "by_length", "cache", "remembered", "text_of"]
 
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _DEFAULT = 2 << 30
 _RECENT = 8
 _MOST_SPELLED = 1 << 24
 """Bytes."""
+
+_LONG = 256
+_LONG_ONES = 32
+"""Calls that are remembered with more than `_LONG` characters and items in their arguments. What is made of a pattern
+takes some 30 bytes for each of its characters and more, and clients choose how long it is."""
 
 
 class Store:
@@ -201,3 +210,36 @@ def text_of(value: Any) -> str | bytes | None:
     from .. import _kernel
 
     return value if isinstance(value, str) else _kernel.spelled(value, _MOST_SPELLED)
+
+
+def by_length(most: int) -> Callable[[_F], _F]:
+    """Remembers what a function returned, as `functools.lru_cache` does: for so many calls with short arguments, and
+    for the last few with long ones, which are many times as large.
+
+    Args:
+        most: how many calls with short arguments.
+    """
+
+    def decorate(function: _F) -> _F:
+        short, long = lru_cache(most)(function), lru_cache(min(most, _LONG_ONES))(function)
+
+        @wraps(function)
+        def found(*args: Any) -> Any:
+            return short(*args) if _size(args) <= _LONG else long(*args)
+
+        return found  # type: ignore[return-value]
+
+    return decorate
+
+
+def _size(values: tuple[Any, ...]) -> int:
+    """Characters and items, however deep in tuples; no more than tells that they are many."""
+    total = len(values)
+    for value in values:
+        if isinstance(value, str):
+            total += len(value)
+        elif isinstance(value, tuple):
+            total += _size(value)
+        if total > _LONG:
+            break
+    return total

@@ -16,6 +16,7 @@ from ...compiler import Compiler
 from ...constraint import Constraint
 from ...errors import DerivableError
 from ...grammar import Grammar
+from ...support.caches import cache
 from ...vocabulary import Vocabulary
 from .. import specs
 from ..metrics import shared
@@ -65,8 +66,9 @@ def grammar_of(kind: str, spec: Any, *, compact: bool = False) -> Grammar:
 class Constraints:
     """The constraints of one model, each compiled once: when a request comes in, or in the engine's own process.
 
-    `DERIVABLE_VLLM_CACHE_MB` (1024) bounds what is kept for each set of tokens that end a text. One grammar may take
-    `DERIVABLE_VLLM_TIMEOUT` seconds (10). `DERIVABLE_VLLM_STORE` is a store to share with other processes.
+    `DERIVABLE_VLLM_CACHE_MB` (1024) bounds what is kept for each set of tokens that end a text, and what the process
+    remembers between grammars (`derivable.cache`). One grammar may take `DERIVABLE_VLLM_TIMEOUT` seconds (10).
+    `DERIVABLE_VLLM_STORE` is a store to share with other processes.
 
     Args:
         tokenizer: vLLM's, which is one of transformers.
@@ -80,6 +82,8 @@ class Constraints:
         self._told = WeakSet[Constraint]()  # what has been counted, and logged
         self._budget = int(os.environ.get("DERIVABLE_VLLM_CACHE_MB", "1024")) << 20
         self._timeout = float(os.environ.get("DERIVABLE_VLLM_TIMEOUT", "10"))
+        # What a process remembers between grammars would else be two gigabytes more, whatever was asked for.
+        cache.limit = min(cache.limit, self._budget)
         self._store = os.environ.get("DERIVABLE_VLLM_STORE") or None
 
     @property

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from ....errors import GrammarSyntaxError, UnsupportedFeatureError
 from ....expr import ANY_CHAR, EMPTY, Alt, And, Concat, Expr, Look, Not, Repeat, star, walk
+from ....support.caches import by_length
 from ...ecma_syntax import UnreadablePattern, translate
 from ...regex import parse_regex
 
@@ -17,7 +17,7 @@ _END = Look(ANY_CHAR, ahead=True, negative=True)
 _ANYTHING = star(ANY_CHAR)
 
 
-@lru_cache(maxsize=4_096)
+@by_length(4_096)
 def pattern(source: str) -> Expr:
     """The characters of all strings in which `source` matches somewhere.
 

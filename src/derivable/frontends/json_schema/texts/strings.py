@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from ...._kernel import Dfa
 from ....automata import compile_expr, is_empty, string_values
 from ....automata.widths import width
 from ....errors import LimitError
 from ....expr import NOTHING, Alt, And, Chars, Expr, JsonStrings, Look, Not, star, walk
 from ....limits import Limits
+from ....support.caches import by_length
 from .formats import format_expr
 from .json_text import json_string, spelled
 from .patterns import pattern
@@ -24,7 +23,7 @@ CONTENT = "content"
 """What is asked of a string that holds text of another language: no automaton says it."""
 
 
-@lru_cache(maxsize=4_096)
+@by_length(4_096)
 def decoded(text: Text) -> Expr:
     """The characters of the strings that match.
 
@@ -46,7 +45,7 @@ _MATCHER_LIMITS = Limits(max_nfa_states=100_000)
 _ANY = Chars.of((0, 0x10FFFF))
 
 
-@lru_cache(maxsize=4_096)
+@by_length(4_096)
 def _of_length(text: Text, low: int, high: int | None) -> tuple[Expr, tuple[int, int | None]]:
     """The JSON texts that a pattern or format matches, without alternatives that have no string of `low` to `high`
     characters; the fewest and most characters of the rest, as far as its shape tells.
@@ -66,7 +65,7 @@ def _of_length(text: Text, low: int, high: int | None) -> tuple[Expr, tuple[int,
     return texts(text), width(characters)
 
 
-@lru_cache(maxsize=4_096)
+@by_length(4_096)
 def _matcher(text: Text) -> Dfa:
     """The automaton of a pattern or format over UTF-8, for checking single values."""
     return compile_expr(And((decoded(text),)), limits=_MATCHER_LIMITS)
@@ -79,14 +78,14 @@ def matches(text: Text, value: str) -> bool:
     return _matcher(text).accepts(value.encode("utf-8", "surrogatepass"))
 
 
-@lru_cache(maxsize=4_096)
+@by_length(4_096)
 def texts(text: Text) -> Expr:
     """The JSON texts of the strings that a pattern or format matches."""
     characters = decoded(text)
     return json_string() if characters == star(_ANY) else spelled(characters)
 
 
-@lru_cache(maxsize=4_096)
+@by_length(4_096)
 def string(
     low: int,
     high: int | None,
