@@ -248,6 +248,50 @@ def test_reasoning_that_ends_within_a_draft(vllm: Any) -> None:
             assert state.is_terminated() and len(text) == most - 4, (most, text)
 
 
+def too_much_work(most: int) -> dv.Constraint:
+    """Of which a mask takes thousands of units of work."""
+    return dv.compile(dv.Grammar.builtin("json"), VOCABULARY, limits=dv.Limits(max_step_work=most))
+
+
+def test_a_mask_that_takes_too_much_work_ends_its_request_alone(vllm: Any) -> None:
+    """An error would end vLLM's engine, with all of its requests. The end is allowed instead, which is refused then."""
+    row, limited = Row(), too_much_work(1)
+    with pytest.raises(dv.LimitError):
+        limited.matcher().fill_bitmask(row.words)
+    state = vllm.RequestGrammar(limited)
+    state.fill_bitmask(row, 0)
+    assert row.allowed() == [END]
+    assert state.validate_tokens([ord("{")]) == [] and state.matcher.length == 0
+    assert not state.accept_tokens("r", [END]) and not state.is_terminated()
+
+
+def test_a_mask_is_asked_for_again(vllm: Any) -> None:
+    """What a step has found out is known the next time."""
+    expected = Row()
+    dv.compile(dv.Grammar.builtin("json"), VOCABULARY).matcher().fill_bitmask(expected.words)
+    again = 0
+    for most in (2**bits for bits in range(16)):
+        row, limited = Row(), too_much_work(most)
+        try:
+            limited.matcher().fill_bitmask(row.words)
+        except dv.LimitError:
+            vllm.RequestGrammar(limited).fill_bitmask(row, 0)
+            again += row.allowed() == expected.allowed()
+        else:
+            assert row.allowed() == expected.allowed()
+    assert again
+
+
+def test_other_rows_have_their_masks(vllm: Any) -> None:
+    from derivable.integrations.filling import fill_or_end
+
+    other = dv.compile(dv.Grammar.from_regex("ab"), VOCABULARY).matcher()
+    words = dv.allocate_bitmask(3, 258)
+    assert fill_or_end([too_much_work(1).matcher(), other], words, [2, 0]) == [0]
+    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+    assert [np.flatnonzero(each).tolist() for each in bits] == [[ord("a")], [], [END]]
+
+
 def test_requests_in_which_no_text_fits_are_refused(vllm: Any) -> None:
     plugin = importlib.import_module("derivable.integrations.vllm.plugin")
     constraint = dv.compile(dv.Grammar.from_regex("[ab]{5}"), VOCABULARY)

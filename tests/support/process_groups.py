@@ -11,7 +11,10 @@ __all__ = ["end_group"]
 
 def end_group(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
     """Ends the group that a process leads: at first it is asked to, and after 30 s it is killed."""
-    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+    except ProcessLookupError:  # all of them have ended
+        return
     try:
         process.wait(30)
     except subprocess.TimeoutExpired:

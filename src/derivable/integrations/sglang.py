@@ -23,13 +23,14 @@ except ImportError as error:
     raise ImportError("derivable.integrations.sglang needs sglang: pip install sglang") from error
 
 from ..apply import apply_bitmask
-from ..batch import allocate_bitmask, fill_bitmasks
+from ..batch import allocate_bitmask
 from ..compile import compile
 from ..constraint import Constraint
 from ..errors import DerivableError, LimitError
 from ..grammar import Grammar
 from ..matcher import Matcher
 from ..vocabulary import Vocabulary
+from .filling import fill_or_end
 from .sglang_reasoning import Marks, marks_of
 from .specs import grammar_of, is_turn
 
@@ -118,12 +119,12 @@ class GrammarObject(host.BaseGrammarObject):
 
     def fill_vocab_mask(self, vocab_mask: Any, idx: int) -> None:
         """Writes the mask into a row; of end of sequence only where the text has ended."""
-        fill_bitmasks([self.matcher], vocab_mask, rows=[idx])
+        fill_or_end([self.matcher], vocab_mask, [idx])  # an error would end the scheduler
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[Any], vocab_mask: Any) -> None:
         """Writes the rows of a batch in one call; each entry has a `grammar` and its `row`."""
-        fill_bitmasks([entry.grammar.matcher for entry in entries], vocab_mask, rows=[entry.row for entry in entries])
+        fill_or_end([entry.grammar.matcher for entry in entries], vocab_mask, [entry.row for entry in entries])
 
     def reset_vocab_mask(self, vocab_mask: Any) -> None:
         """Everything is allowed again."""

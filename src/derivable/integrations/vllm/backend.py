@@ -12,11 +12,12 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from ...batch import allocate_bitmask, fill_bitmasks
+from ...batch import allocate_bitmask
 from ...constraint import Constraint
 from ...errors import DerivableError, LimitError
 from ...matcher import Matcher
 from ..drafts import draft_of
+from ..filling import fill_or_end
 from ..specs import is_turn
 from . import tracing
 from .requests import METRICS, Constraints, constraints_of, grammar_of
@@ -99,7 +100,7 @@ class RequestGrammar(StructuredOutputGrammar):
         """
         ended = self._reasons and self.request.structured_output_request.reasoning_ended
         self._settle(len(tokens) if ended else 0)
-        if ended and self.matcher.count_valid(tokens) < len(tokens):  # chosen before it was known how little is left
+        if ended and self._valid(tokens) < len(tokens):  # chosen before it was known how little is left
             self._begin()
         matcher = self.matcher
         for taken, token in enumerate(tokens):
@@ -121,8 +122,8 @@ class RequestGrammar(StructuredOutputGrammar):
         learnt = self._learnt = self._learnt or matcher.constraint.matcher()
         # Not learnt where tokens are taken: vLLM has drafts taken there as well, and takes them back.
         for at in range(len(tokens) - (matcher.length - learnt.length), len(tokens)):
-            speculator.observe(speculator.places(learnt, tokens[max(0, at - 3) : at]), tokens[at])
             try:
+                speculator.observe(speculator.places(learnt, tokens[max(0, at - 3) : at]), tokens[at])
                 learnt.advance(tokens[at])
             except DerivableError:  # it takes more work than a step may
                 self._learnt = matcher.fork()
@@ -130,9 +131,22 @@ class RequestGrammar(StructuredOutputGrammar):
         return draft_of(matcher, tokens[-_BEFORE:], most, speculator)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        """The tokens of a draft up to the first that is not allowed. Nothing is taken."""
+        """The tokens of a draft up to the first that is not allowed. Nothing is taken. None, if that takes too much
+        work: vLLM would end at an error."""
         self._settle()
-        return tokens[: self.matcher.count_valid(tokens)]
+        return tokens[: self._valid(tokens)]
+
+    def _valid(self, tokens: list[int]) -> int:
+        try:
+            return self.matcher.count_valid(tokens)
+        except LimitError:
+            return 0
+
+    def _allows(self, token: int) -> bool:
+        try:
+            return self.matcher.allows(token)
+        except LimitError:
+            return False
 
     def rollback(self, num_tokens: int) -> None:
         """Undoes so many tokens."""
@@ -151,7 +165,7 @@ class RequestGrammar(StructuredOutputGrammar):
 
     def _fill(self, bitmask: Any, batch_index: int) -> None:
         # PERF: by way of numpy; a tensor's own protocol takes 3 us more.
-        fill_bitmasks([self.matcher], bitmask.numpy(), rows=[batch_index], threads=1)
+        fill_or_end([self.matcher], bitmask.numpy(), [batch_index], threads=1)  # an error would end the engine
 
     def bar(self, bitmask: Any, batch_index: int, reasoner: Any) -> None:
         """In a row of the reasoning, which may say anything: no token that ends it, or the turn, without a text.
@@ -167,7 +181,7 @@ class RequestGrammar(StructuredOutputGrammar):
             ends = getattr(reasoner, "reasoning_end_token_ids", None) or ()
             begin = [token for token in ends if reasoner.find_reasoning_end([token]).implicit]
             barred = (*begin, *self.matcher.constraint.vocabulary.eos_ids)
-            self._barred = [token for token in barred if not self.matcher.allows(token)]
+            self._barred = [token for token in barred if not self._allows(token)]
         words = bitmask.numpy()[batch_index].view(np.uint32)
         for token in self._barred:
             words[token // 32] &= ~np.uint32(1 << token % 32)

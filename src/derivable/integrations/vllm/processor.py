@@ -7,9 +7,10 @@ from typing import Any
 from vllm.v1.sample.logits_processor.interface import LogitsProcessor, MoveDirectionality
 
 from ...apply import apply_bitmask
-from ...batch import advance, allocate_bitmask, fill_bitmasks
+from ...batch import advance, allocate_bitmask
 from ...errors import LimitError
 from ...matcher import Matcher
+from ..filling import fill_or_end
 from .requests import METRICS, RequestRefusedError, constraints_of, grammar_of, spec_of
 
 try:
@@ -138,7 +139,7 @@ class MaskProcessor(LogitsProcessor, _OfRunnerV2):  # type: ignore[misc]
                 each.taken += 1
         matchers = [each.matcher for each in followed]
         bitmask = allocate_bitmask(len(rows), matchers[0].constraint.vocabulary.size)
-        fill_bitmasks(matchers, bitmask)
+        fill_or_end(matchers, bitmask, range(len(rows)))  # an error would end the process of the model
         at = None if rows == list(range(len(logits))) else rows
         if at is None:
             apply_bitmask(logits, bitmask)
