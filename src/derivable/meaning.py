@@ -293,17 +293,24 @@ class Numbered:
     Cost: memory for the states that matchers are at, and for some that they were at.
     """
 
-    def __init__(self, meaning: Meaning, slots: dict[int, str]) -> None:
+    def __init__(
+        self, meaning: Meaning, slots: dict[int, str], lexemes: Mapping[str, int | Collection[str]] | None = None
+    ) -> None:
         """
         Args:
             meaning: whose.
             slots: by symbol.
+            lexemes: what the grammar says of names, as `Meaning.longest` does.
         """
         self._meaning, self._slots = meaning, slots
         by_slot = (
             meaning.longest if isinstance(meaning.longest, Mapping) else dict.fromkeys(slots.values(), meaning.longest)
         )
-        self._longest = {name: _shortest_in(by_slot.get(name, 64)) for name in slots.values()}
+        self._longest = {name: _shortest_in(by_slot.get(name, _LONGEST)) for name in slots.values()}
+        for name, known in (lexemes or {}).items():
+            most, texts = self._longest.get(name, (0, []))
+            if not texts and (found := _shortest_in(known))[0] <= most:
+                self._longest[name] = found
         self._states: dict[int, Any] = {}
         self._next = 1  # 0 is a veto
         self._numbers: dict[Hashable, int] = {}
@@ -416,5 +423,6 @@ def _shortest_in(longest: int | Collection[str]) -> tuple[int, list[bytes]]:
 
 
 _MOST_BYTES = 1 << 16
+_LONGEST = 64  # bytes of the shortest name of a slot, where nothing says it
 _AT_ONCE = 8  # names that are freed when others are asked for
 _ANY = Names((), others=True)._set

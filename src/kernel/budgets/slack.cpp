@@ -178,13 +178,18 @@ uint64_t Slack::least(const Parses& parses) {
     uint64_t least = kNone;
     if (per_token_ == kNone) return least;
     for (const Parse& t : parses) {
-        if (t.embedded) continue;
         const uint64_t asked = of_meaning(t);
         if (asked == kNone) continue;
         const auto look = [&](const After& after, uint64_t rest) {
             const Cost cost = ways_.stacks().of(engine_.stacks.minimal(after.stack));
             if (cost < kNoCost) least = std::min(least, rest + of_stack(cost, after.environment) + asked + end_);
         };
+        if (t.embedded) {
+            const uint64_t rest = t.embedded->least();
+            const After after = rest == kNone ? After{} : lexemes_.after(t.embedded->symbol(), t.stack, t.environment);
+            if (rest != kNone && after.stack != kNoFrontier) look(after, rest);
+            continue;
+        }
         if (t.slot == Slots::kNone && engine_.access.lexer().is_fresh(t.lex)) look({t.stack, t.environment}, 0);
         each_behind(t, [&](const After& after, LexState single) { look(after, single == kNoState ? rest_of_name(t) : rest_of(single)); });
     }
