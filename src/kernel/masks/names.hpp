@@ -49,10 +49,6 @@ class Names {
             if (begun.slot != Slots::kNone) visit(begun, c.nodes);
         }
     }
-    // Only those that end in it.
-    void add_inside(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
-        inside(name, nodes)->tokens->add_to(words);
-    }
     // Where the name has ended: before the first byte of what follows, which is one of these.
     std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
     // Stack nodes are about to be freed.
