@@ -209,8 +209,9 @@ class Meaning:
     Attributes:
         slots: names of terminals of the grammar, or of rules that are one terminal or a choice of some. Their lexemes
             are names. The newline, INDENT and DEDENT of an `Indentation` have none: `read` is told of them, with "".
-        free: slots in which `read` takes any name that `names` has. It is asked when what is behind such a name
-            matters, which is what makes slots cheap in which any text may stand.
+        scopes: names of rules. `enter` is asked before the first lexeme of such a rule, `leave` behind its last one.
+        free: slots in which `read` takes any name that `names` has, and scopes that may always be left. They are asked
+            when what is behind matters, which is what makes slots cheap in which any text may stand.
         longest: bytes of the shortest name that there will be in a slot, at most, or names of which it is one; by slot,
             or one for all. How many tokens complete a text is reckoned with it (`max_tokens`), and names are closer
             than bytes. Where `missing` says what is, there may be longer ones.
@@ -239,6 +240,7 @@ class Meaning:
     """
 
     slots: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
     growth: Mapping[str, str] = {}
     free: tuple[str, ...] = ()
     longest: int | Mapping[str, int | Collection[str]] = 64
@@ -254,6 +256,16 @@ class Meaning:
 
     def read(self, state: Any, slot: str, text: str) -> Hashable:
         """The state behind a name that was written in a slot. `None`: it must not be written here."""
+        behind: Hashable = state
+        return behind
+
+    def enter(self, state: Any, scope: str) -> Hashable:
+        """The state before the first lexeme of a scope. `None`: the scope must not begin here."""
+        behind: Hashable = state
+        return behind
+
+    def leave(self, state: Any, scope: str) -> Hashable:
+        """The state behind the last lexeme of a scope. `None`: the scope must not end here."""
         behind: Hashable = state
         return behind
 
