@@ -50,6 +50,10 @@ from derivable.warm import ahead
 from derivable.warm.artifact import unpacked
 
 LANGUAGES = ("python", "java", "go", "javascript", "sql")
+NAMED = {
+    "python-names": dv.Grammar.builtin("python", names=dv.PythonNames()),
+    "javascript-names": dv.Grammar.builtin("javascript", names=dv.JavaScriptNames()),
+}
 ACCELERATORS = tuple(name for name, _ in _kernel.accelerators())
 PLAIN = 5
 """Grammars whose masks are made the plain way, too: a tenth of a second each, so along one text."""
@@ -132,6 +136,9 @@ def programs_of(language: str, count: int, vocabulary: dv.Vocabulary, encoder: T
     shared = shared_folder()
     if shared is None:
         raise SystemExit("shared data not found: set DERIVABLE_SHARED, or put it at ../shared")
+    if language in NAMED:
+        name = language.partition("-")[0]
+        return [Case(NAMED[language], [program.tokens for program in programs(shared, name, vocabulary, count)])]
     kind, _, name = language.rpartition("-")
     grammar = grammar_of(shared, f"{'SynCode' if kind else 'builtin'} {name}")
     return [Case(grammar, [program.tokens for program in programs(shared, name, vocabulary, count)])]
@@ -216,7 +223,8 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--schemas", type=Path, required=True)
     parser.add_argument("--count", type=int, default=100, help="schemas, and programs of a language")
-    parser.add_argument("--suites", default="schemas,samples", help="or classes, python, java, go, sql, syncode-java")
+    suites = "or classes, python, java, go, sql, syncode-java, python-names, javascript-names"
+    parser.add_argument("--suites", default="schemas,samples", help=suites)
     parser.add_argument("--how", choices=("lazily", "ahead", "loaded"), default="lazily")
     parser.add_argument("--passes", type=int, default=1)
     parser.add_argument("--only", default=",".join((*ACCELERATORS, "plain")), help="names, and `plain` for all of them")

@@ -91,18 +91,20 @@ class Combining(Recursive):
             [1]
 
         Raises:
-            ArgumentError: no meaning, or its `slots` or `free` are no names.
-            GrammarError: a slot is a terminal with back-references; or compiling it finds that a slot is no terminal
-                of it, nor a rule that is one.
+            ArgumentError: no meaning, or its `slots`, `scopes` or `free` are no names.
+            GrammarError: a slot is a terminal with back-references; a scope is no rule, or begins or ends with itself;
+                or compiling it finds that a slot is no terminal of it, nor a rule that is one.
             UnsupportedFeatureError: compiling it finds other parts that cannot stand beside slots.
         """
         instance("meaning", meaning, Meaning, "a Meaning")
-        for option in ("slots", "free"):
+        for option in ("slots", "scopes", "free"):
             for name in items(option, getattr(meaning, option), "names of terminals and rules, as a tuple"):
                 instance(option, name, str, "names of terminals and rules, as a tuple of str")
         from .frontends.captured_meaning import with_meaning
+        from .frontends.scopes import with_scopes
 
-        return replace(self, meaning=with_meaning(self, meaning))
+        made, whole = with_scopes(self, meaning)
+        return replace(made, meaning=with_meaning(made, whole))
 
     def capture(self, name: str) -> Self:
         """The same texts; where one stands in a text, it is known by this name: `Generation.captures`,

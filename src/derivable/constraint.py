@@ -14,7 +14,7 @@ from .errors import ArtifactError, GrammarError, LimitError, TokenRejectedError,
 from .grammar import Grammar
 from .index.monitoring import alive
 from .limits import Limits
-from .lowering import InnerTexts, lower, with_tokens
+from .lowering import InnerTexts, longest_names, lower, with_tokens
 from .matcher import CompiledGrammar, Matcher
 from .matchers import kind_of
 from .meaning import Meaning, Numbered
@@ -101,7 +101,7 @@ class Constraint(CompiledGrammar):
             [(symbol, each._kernel) for symbol, _, each in self._inner],
             without,
             [(symbol, base) for symbol, base, _ in lowered.slots] if meaning else [],
-            Numbered(meaning, {symbol: slot for symbol, _, slot in lowered.slots}) if meaning else None,
+            Numbered(meaning, {at: slot for at, _, slot in lowered.slots}, longest_names(grammar)) if meaning else None,
         )
 
         alive[self._kernel.serial] = self

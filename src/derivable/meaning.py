@@ -209,8 +209,9 @@ class Meaning:
     Attributes:
         slots: names of terminals of the grammar, or of rules that are one terminal or a choice of some. Their lexemes
             are names. The newline, INDENT and DEDENT of an `Indentation` have none: `read` is told of them, with "".
-        free: slots in which `read` takes any name that `names` has. It is asked when what is behind such a name
-            matters, which is what makes slots cheap in which any text may stand.
+        scopes: names of rules. `enter` is asked before the first lexeme of such a rule, `leave` behind its last one.
+        free: slots in which `read` takes any name that `names` has, and scopes that may always be left. They are asked
+            when what is behind matters, which is what makes slots cheap in which any text may stand.
         longest: bytes of the shortest name that there will be in a slot, at most, or names of which it is one; by slot,
             or one for all. How many tokens complete a text is reckoned with it (`max_tokens`), and names are closer
             than bytes. Where `missing` says what is, there may be longer ones.
@@ -239,6 +240,7 @@ class Meaning:
     """
 
     slots: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
     growth: Mapping[str, str] = {}
     free: tuple[str, ...] = ()
     longest: int | Mapping[str, int | Collection[str]] = 64
@@ -254,6 +256,16 @@ class Meaning:
 
     def read(self, state: Any, slot: str, text: str) -> Hashable:
         """The state behind a name that was written in a slot. `None`: it must not be written here."""
+        behind: Hashable = state
+        return behind
+
+    def enter(self, state: Any, scope: str) -> Hashable:
+        """The state before the first lexeme of a scope. `None`: the scope must not begin here."""
+        behind: Hashable = state
+        return behind
+
+    def leave(self, state: Any, scope: str) -> Hashable:
+        """The state behind the last lexeme of a scope. `None`: the scope must not end here."""
         behind: Hashable = state
         return behind
 
@@ -293,17 +305,24 @@ class Numbered:
     Cost: memory for the states that matchers are at, and for some that they were at.
     """
 
-    def __init__(self, meaning: Meaning, slots: dict[int, str]) -> None:
+    def __init__(
+        self, meaning: Meaning, slots: dict[int, str], lexemes: Mapping[str, int | Collection[str]] | None = None
+    ) -> None:
         """
         Args:
             meaning: whose.
             slots: by symbol.
+            lexemes: what the grammar says of names, as `Meaning.longest` does.
         """
         self._meaning, self._slots = meaning, slots
         by_slot = (
             meaning.longest if isinstance(meaning.longest, Mapping) else dict.fromkeys(slots.values(), meaning.longest)
         )
-        self._longest = {name: _shortest_in(by_slot.get(name, 64)) for name in slots.values()}
+        self._longest = {name: _shortest_in(by_slot.get(name, _LONGEST)) for name in slots.values()}
+        for name, known in (lexemes or {}).items():
+            most, texts = self._longest.get(name, (0, []))
+            if not texts and (found := _shortest_in(known))[0] <= most:
+                self._longest[name] = found
         self._states: dict[int, Any] = {}
         self._next = 1  # 0 is a veto
         self._numbers: dict[Hashable, int] = {}
@@ -416,5 +435,6 @@ def _shortest_in(longest: int | Collection[str]) -> tuple[int, list[bytes]]:
 
 
 _MOST_BYTES = 1 << 16
+_LONGEST = 64  # bytes of the shortest name of a slot, where nothing says it
 _AT_ONCE = 8  # names that are freed when others are asked for
 _ANY = Names((), others=True)._set

@@ -181,3 +181,14 @@ def test_what_a_meaning_raises_comes_out_of_the_whole() -> None:
     with pytest.raises(MeaningError, match="WORD"):
         matcher.advance_bytes(b",")
     assert matcher.to_bytes() == before
+
+
+def test_programs_have_room_within_a_budget() -> None:
+    """Signs and words that are slots take what they take: a function was refused with 300 tokens left."""
+    text = "def main():\n    a = 13\n    print(a)\n"
+    limits = dv.Limits(max_step_work=10**9)  # what is worked out once takes more than a step may by default
+    for grammar, around in ((PYTHON, "{}"), ("```python\n" + PYTHON + "```", "```python\n{}```")):
+        matcher = dv.compile(grammar, BYTES, limits=limits).matcher(max_tokens=300)
+        for byte in around.format(text).encode():
+            matcher.advance(byte)
+        assert matcher.is_accepting

@@ -62,6 +62,8 @@ LANGUAGES = {
     "basic": dv.Grammar.from_lark(
         'start: (NAME "=" /[0-9]+/ ";")*\nNAME: /[a-z_]+/\n%ignore /[ \\n]+/', lexing="basic"
     ),
+    "database": dv.Grammar.builtin("sql", database={"note": ["name", "number"], "names": ["is", "note"]}),
+    "scopes": dv.Grammar.builtin("javascript", names=dv.JavaScriptNames()),
 }
 TEXTS = {
     "schema": ['{"name": "note", "note": "if in', '{"is": "ret'],
@@ -76,6 +78,8 @@ TEXTS = {
     "python": ["if x:\n    return name\n", "import n", "x = (name,\n", 'note = "'],
     "dashes": ["a - - -- b", "-"],
     "basic": ["name = 12;\nx", "n"],
+    "database": ["SELECT note.name AS ", "SELECT n"],
+    "scopes": ["let name = 1, note = ", "function is(number) { return "],
 }
 
 

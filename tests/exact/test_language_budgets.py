@@ -17,6 +17,12 @@ PROGRAMS = {
         found += item.price * 2
     return found
 """,
+    "a block that another part must follow": """try:
+    x = 1
+    y = 2
+except ValueError:
+    pass
+""",
     "java": """class A {
   int total(int[] items) {
     int found = 0;
@@ -42,7 +48,7 @@ func main() {
 def test_a_program_that_fits_may_be_written(name: str) -> None:
     tokens = Tokenizer.from_file(str(tokenizer_path())).encode(PROGRAMS[name], add_special_tokens=False).ids
     vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
-    constraint = dv.compile(dv.Grammar.builtin(name), vocabulary)
+    constraint = dv.compile(dv.Grammar.builtin(name if name.isalpha() else "python"), vocabulary)
     rng = random.Random(name)
     withheld = 0
     for spare in (1, 4, 15, 60, 400):  # the first is for the end
@@ -58,3 +64,65 @@ def test_a_program_that_fits_may_be_written(name: str) -> None:
             plain.advance(token)
         assert matcher.is_accepting
     assert withheld
+
+
+NAMED: dict[str, tuple[str, dv.Grammar]] = {
+    "python": (
+        """def total(items, rate):
+\tfound = 0
+\tfor item in range(rate):
+\t\tif items[item] != items[item - 1]:
+\t\t\tfound += items[item]
+\treturn found
+""",
+        dv.Grammar.builtin("python", names=dv.PythonNames()),
+    ),
+    "javascript": (
+        """function total(items, rate) {
+  let found = 0;
+  for (let i = 0; i < items.length; i++) {
+    if (items[i] != items[i - 1]) { found += items[i]; }
+  }
+  return found;
+}
+""",
+        dv.Grammar.builtin("javascript", names=dv.JavaScriptNames()),
+    ),
+    "sql": (
+        "SELECT o.total, users.name FROM users, orders AS o WHERE o.total > 100;",
+        dv.Grammar.builtin("sql", database={"users": ["id", "name"], "orders": ["id", "total"]}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*NAMED])
+def test_a_program_with_names_may_be_written(name: str) -> None:
+    """With so many tokens to spare, near its end too, where masks are reckoned."""
+    text, grammar = NAMED[name]
+    tokens = Tokenizer.from_file(str(tokenizer_path())).encode(text, add_special_tokens=False).ids
+    vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
+    constraint = dv.compile(grammar, vocabulary, limits=dv.Limits(max_step_work=10**8))
+    matcher = constraint.matcher(max_tokens=len(tokens) + 60)
+    for step, token in enumerate(tokens):
+        assert matcher.allows(token), (step, matcher.tokens_left)
+        matcher.advance(token)
+    assert matcher.is_accepting
+
+
+@pytest.mark.parametrize("left", [4, 20, 60])
+def test_a_long_name_ends_in_time(left: int) -> None:
+    """Names may be longer than what a meaning promises of the shortest one."""
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b"zq", None], eos=[257])
+    long = "zq" * 30
+    grammar = dv.Grammar.builtin("python", names=dv.PythonNames())
+    constraint = dv.compile(grammar, vocabulary, limits=dv.Limits(max_step_work=10**8))
+    rng = random.Random(left)
+    for _ in range(5):
+        matcher = constraint.matcher(max_tokens=200)
+        matcher.advance_bytes(f"{long} = 1\n".encode())
+        while matcher.tokens_left > left:
+            matcher.advance_bytes(b"#\n")
+        while not matcher.is_finished:
+            allowed = [int(token) for token in matcher.allowed_tokens()]
+            along = [token for token in allowed if token < 257 and (vocabulary.token_bytes(token) or b"") in b"zqzq"]
+            matcher.advance(rng.choice(along or allowed))

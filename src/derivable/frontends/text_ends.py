@@ -29,7 +29,7 @@ from ..limits import Limits
 from ..lowering.leaves import names_only
 from ..rules import Rules
 
-__all__ = ["always_ends_a_line", "may_be_empty"]
+__all__ = ["always_ends_a_line", "empty_names", "has_empty", "may_be_empty"]
 
 _LIMITS = Limits()
 _NO_LINE = And((plus(ANY_CHAR), Not(Concat((star(ANY_CHAR), Bytes(b"\n"))))))
@@ -38,10 +38,10 @@ _NO_LINE = And((plus(ANY_CHAR), Not(Concat((star(ANY_CHAR), Bytes(b"\n"))))))
 
 def may_be_empty(grammar: Rules) -> bool:
     """Whether the empty text is in the language."""
-    return _empty_names(grammar)[grammar.start]
+    return empty_names(grammar)[grammar.start]
 
 
-def _empty_names(grammar: Rules) -> dict[str, bool]:
+def empty_names(grammar: Rules) -> dict[str, bool]:
     """Of each rule and terminal, whether it has the empty text."""
     lexed = grammar.lexing != "scannerless"
     known = {name: not lexed and _has_empty(terminal.expr) for name, terminal in grammar.terminals.items()}
@@ -50,7 +50,7 @@ def _empty_names(grammar: Rules) -> dict[str, bool]:
     while changed:
         changed = False
         for name, expr in grammar.rules.items():
-            if not known[name] and _nullable(expr, known):
+            if not known[name] and has_empty(expr, known):
                 known[name] = changed = True
     return known
 
@@ -63,18 +63,19 @@ def _has_empty(expr: Expr) -> bool:
     return not is_empty(And((expr, EMPTY)), _LIMITS)
 
 
-def _nullable(expr: Expr, known: Mapping[str, bool]) -> bool:
+def has_empty(expr: Expr, known: Mapping[str, bool]) -> bool:
+    """Whether the empty text is one of an expression over rules and terminals of which that is known."""
     match expr:
         case Ref(name):
             return known[name]
         case Concat(items):
-            return all(_nullable(item, known) for item in items)
+            return all(has_empty(item, known) for item in items)
         case Alt(items):
-            return any(_nullable(item, known) for item in items)
+            return any(has_empty(item, known) for item in items)
         case Repeat(item, low):
-            return low == 0 or _nullable(item, known)
+            return low == 0 or has_empty(item, known)
         case Sequences():
-            return _nullable(expr.expanded, known)
+            return has_empty(expr.expanded, known)
         case Members():
             return False
         case _:
@@ -85,7 +86,7 @@ def always_ends_a_line(grammar: Rules) -> bool:
     """Whether it is seen that all texts but the empty one end with a line feed."""
     if grammar.ignore or not names_only(grammar) or (grammar.indentation and grammar.indentation.final_newline):
         return False
-    empty = _empty_names(grammar)
+    empty = empty_names(grammar)
     seen, names = {grammar.start}, [grammar.start]
     for name in names:  # grows
         if name in grammar.rules:
@@ -114,7 +115,7 @@ def _add_last(expr: Expr, empty: Mapping[str, bool], add: Callable[[str], object
         case Concat(items):
             for item in reversed(items):
                 _add_last(item, empty, add)
-                if not _nullable(item, empty):
+                if not has_empty(item, empty):
                     break
         case Alt(items):
             for item in items:

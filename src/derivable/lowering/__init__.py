@@ -12,12 +12,14 @@ symbols (`indentation`), and the end of the text those that it closes (`endings`
 
 from .indentation import LoweredIndentation, matches_blank_lines
 from .numbering import InnerTexts, Lowered, lower, optional_terminals
+from .slots import longest_names
 from .spelled import with_tokens
 
 __all__ = [
     "InnerTexts",
     "Lowered",
     "LoweredIndentation",
+    "longest_names",
     "lower",
     "matches_blank_lines",
     "optional_terminals",

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..automata.widths import width
 from ..errors import GrammarError, UnsupportedFeatureError
-from ..expr import Alt, Concat, Embedded, Expr, Ref, Special
+from ..expr import Alt, Bytes, Concat, Embedded, Expr, Look, Ref, Special
 from ..rules import Rules
 
-__all__ = ["ignored_slot", "with_slots"]
+__all__ = ["ignored_slot", "longest_names", "with_slots"]
+
+_UTF_8 = 4
+"""Bytes of a character, at most."""
 
 
 def with_slots(grammar: Rules) -> tuple[Rules, dict[str, tuple[str, str]]]:
@@ -53,6 +57,35 @@ def ignored_slot(slot: str, source: str | None) -> GrammarError:
         source=source,
         hint="Name terminals and rules that stand in the text.",
     )
+
+
+def longest_names(grammar: Rules | None) -> dict[str, int | list[str]]:
+    """Of slots whose terminals do not have texts of any length: their most bytes, or the one text that there is."""
+    found: dict[str, int | list[str]] = {}
+    if grammar is None or grammar.meaning is None:
+        return found
+    for slot in grammar.meaning.slots:
+        named = set(_terminals(grammar, slot, Ref(slot), frozenset()))
+        exprs = [grammar.terminals[name].expr for name in named]
+        if len(exprs) == 1 and (text := _literal(exprs[0])):
+            found[slot] = [text]
+            continue
+        widths = [most for _, most in map(width, exprs) if most is not None]
+        if exprs and len(widths) == len(exprs):
+            found[slot] = max(1, _UTF_8 * max(widths))
+    return found
+
+
+def _literal(expr: Expr) -> str | None:
+    """The text of a terminal that has one, such as a keyword and what must not follow it."""
+    match expr:
+        case Bytes(value):
+            return value.decode("utf-8", "replace")
+        case Concat(items):
+            parts = [_literal(item) for item in items if not isinstance(item, Look)]
+            return None if None in parts else "".join(part or "" for part in parts)
+        case _:
+            return None
 
 
 def _terminals(grammar: Rules, slot: str, expr: Expr, within: frozenset[str]) -> Iterator[str]:

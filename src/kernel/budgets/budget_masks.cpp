@@ -118,30 +118,42 @@ uint64_t BudgetMasks::fill_by_places(const Parses& parses, const std::vector<uin
     return need;
 }
 
+// Which names there are says the mask already; here any text is one. A token may then be read in more ways than it is, so the dearest of them counts.
 uint64_t BudgetMasks::fill_by_names(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, std::vector<uint32_t>& mask) {
     const Sure sure = fill_sure(parses, whole, left, mask.data());
     if (sure.is_all) return sure.need;
-    const std::optional<uint64_t> most = room(parses, left);
-    const auto wants = [&](uint32_t node) { return !most || slack().by_token().below[node] > *most; };
-    const auto other = [&](const Parse& t) {
-        Parse nameless = t;
-        nameless.meaning = Meaning::kNone;
-        const uint64_t asked = slack().of_meaning(t);
-        const auto judge = [&](const Parses& behind) {
-            const uint64_t more = behind.empty() ? kNone : slack().least(behind);
-            return more == kNone ? kNone : more + asked + 1;
-        };
-        runs_.judge_tokens({nameless}, wants, judge, [&](uint32_t token, uint64_t own) {
-            if (own <= left) mask[token >> 5] |= 1u << (token & 31);
-            return true;
-        });
-    };
-    const auto name = [&](const Parse& t, const EmbeddedText::Nodes& nodes) {
-        const uint64_t more = slack().least({t});
-        if (more != kNone && more + 2 <= left) masks_.names().add_inside(t, nodes, mask);  // the token, and its text once more
+    uint64_t need = sure.need, asked = 0;
+    Parses any = parses;
+    for (Parse& t : any) {
+        asked = std::max(asked, slack().of_meaning(t));
+        t.meaning = Meaning::kAny;
+        if (t.slot != Slots::kNone) t.slot = engine_.slots.begin(Meaning::kAny, engine_.slots.symbol(t.slot));
+    }
+    std::unordered_map<Symbol, uint64_t> rests;  // of names, beyond what is promised of some
+    const auto other = [](const Parse&) {};
+    const auto name = [&](const Parse& t, const EmbeddedText::Nodes&) {
+        uint64_t& rest = rests[engine_.slots.symbol(t.slot)];
+        rest = std::max(rest, slack().longer_names(t.slot));
     };
     for (const Parse& t : parses) masks_.each_with_names(t, other, name);
-    return kNone;
+    const auto rest = [&](const Parse& t) { return t.slot == Slots::kNone ? 0 : rests[engine_.slots.symbol(t.slot)]; };
+    const auto judge = [&](const Parses& behind) {
+        uint64_t most = behind.empty() ? kNone : 0;
+        for (const Parse& t : behind) {
+            if (most == kNone) break;
+            const uint64_t more = slack().least({t});
+            most = more == kNone ? kNone : std::max(most, more + asked + 1 + rest(t));
+        }
+        return most;
+    };
+    const std::optional<uint64_t> most = room(parses, left);
+    const auto wants = [&](uint32_t node) { return !most || slack().by_token().below[node] > *most; };
+    runs_.judge_tokens(any, wants, judge, [&](uint32_t token, uint64_t own) {
+        if (whole[token >> 5] >> (token & 31) & 1) need = std::max(need, own);
+        if (own <= left) mask[token >> 5] |= 1u << (token & 31);
+        return true;
+    });
+    return need;
 }
 
 bool BudgetMasks::allows(const Parses& parses, uint32_t token, uint64_t left, const Witness& known) {

@@ -5,7 +5,8 @@
 //
 // Under scannerless that is asked of groups of tokens (BudgetWalk). Elsewhere most tokens are known to add too little (Slack), and of each place that another
 // one leads to it is asked what suffices there: reckoned first, and searched for if that is too much. Where a meaning says what it asks for, nothing is searched
-// for: a place behind a name that may be any text is one of a hundred thousand.
+// for, since a place behind a name that may be any text is one of a hundred thousand; and it is reckoned as if any text were a name everywhere (Meaning::kAny),
+// so that all these places are one.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +65,7 @@ class BudgetMasks {
     std::optional<uint64_t> room(const Parses& parses, uint64_t left);
     // Adds the tokens of text that can end in time; what any of them takes at most, itself included.
     uint64_t fill_by_places(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask);
-    // With names: tokens that end in one, and others that end in none.
+    // The same where is_by_names().
     uint64_t fill_by_names(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, std::vector<uint32_t>& mask);
     // Adds those that add too little: whether these are all, and the most that any of them takes.
     struct Sure {

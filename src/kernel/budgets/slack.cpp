@@ -78,17 +78,18 @@ uint64_t Slack::written(const Slots::Texts& texts) {
     return all;
 }
 
-// A name that is in progress, or was not read yet, adds what names may, and itself.
+// A name that is in progress adds what names may, and itself.
 uint64_t Slack::of_meaning(const Parse& t) {
     if (!engine_.slots.active() || t.meaning == Meaning::kNone) return 0;
-    std::vector<Slots::Place> names;
-    const Slots::Texts* missing = engine_.slots.missing(engine_.slots.before_owed(t.meaning, names));
+    if (Meaning::is_any(t.meaning)) {
+        const Meaning::State behind = t.slot == Slots::kNone ? t.meaning : engine_.slots.read(t.meaning, t.slot);
+        return Slots::added_to(behind).value_or(kNone);  // no more tokens than bytes
+    }
+    const Slots::Texts* missing = engine_.slots.missing(t.meaning);
     if (!missing) return kNone;
-    if (t.slot != Slots::kNone) names.push_back(t.slot);
-    uint64_t all = written(*missing);
-    for (Slots::Place name : names)
-        all += written(engine_.slots.growth(engine_.slots.symbol(name))) + ways_.fewest_tokens().of(engine_.slots.text(name)) + kName;
-    return all;
+    if (t.slot == Slots::kNone) return written(*missing);
+    const uint64_t added = written(engine_.slots.growth(engine_.slots.symbol(t.slot)));
+    return written(*missing) + added + ways_.fewest_tokens().of(engine_.slots.text(t.slot)) + kName;
 }
 
 bool Slack::knows_meaning(const Parses& parses) {
@@ -131,17 +132,17 @@ EmbeddedText::Slack Slack::of(const Parses& parses) {
             continue;
         }
         look(t.stack, t.environment);
-        each_behind(t, [&](const After& after, LexState) { look(after.stack, after.environment); });
+        each_behind(t, [&](const After& after, auto&&) { look(after.stack, after.environment); });
     }
     return {most + inner + rest_ + kMargin, per_token_ + per_token};
 }
 
-// Calls visit(after, single) for each way in which the lexeme in progress may end; kNoState: a name.
+// Calls visit(after, rest) for each way in which the lexeme in progress may end; rest(): tokens until then.
 template <class Visit>
 void Slack::each_behind(const Parse& t, Visit visit) {
     if (t.slot != Slots::kNone) {
         const After after = lexemes_.after(engine_.slots.symbol(t.slot), t.stack, t.environment);
-        if (after.stack != kNoFrontier) visit(after, kNoState);
+        if (after.stack != kNoFrontier) visit(after, [&] { return rest_of_name(t); });
         return;
     }
     Lexer& lexer = engine_.access.lexer();
@@ -150,19 +151,55 @@ void Slack::each_behind(const Parse& t, Visit visit) {
         for (Symbol symbol : engine_.terminals.of(engine_.access.lexer().automata.terminal_of(single))) {
             After after{t.stack, t.environment};
             if (!engine_.terminals.is_ignored(symbol)) after = lexemes_.after(symbol, t.stack, t.environment);
-            if (after.stack != kNoFrontier) visit(after, single);
+            if (after.stack != kNoFrontier) visit(after, [&] { return rest_of(single); });
+            else if (ways_.is_newline(symbol)) each_column(t, symbol, single, visit);
         }
 }
 
-// The rest of some name takes no more than all of it. Where any text may stand one more token is enough, a quotation mark. A name that cannot end as it is, as
-// `left` where that is a keyword, gets longer by that token, and may take one more when it is written again.
+// A newline whose column fits no block yet, as one behind the colon of Python, takes blanks until it does.
+template <class Visit>
+void Slack::each_column(const Parse& t, Symbol newline, LexState single, Visit visit) {
+    Indentations& indentations = engine_.environments.indentations;
+    const uint32_t now = indentations[t.environment].column;
+    for (uint32_t column : ways_.columns(t.environment)) {
+        if (column <= now) continue;
+        const std::string blanks(column - now, ' ');
+        Lexer& lexer = engine_.access.lexer();
+        LexState state = single;
+        Environment environment = t.environment;
+        for (char blank : blanks)
+            if (state != kNoState) state = lexer.step(state, uint8_t(blank)), environment = indentations.step(environment, uint8_t(blank));
+        if (state == kNoState) continue;
+        const After after = lexemes_.after(newline, t.stack, environment);
+        if (after.stack != kNoFrontier) visit(after, [&] { return ways_.fewest_tokens().of(blanks) + rest_of(state); });
+    }
+}
+
+// Where any text may stand one more token is enough, a quotation mark. A name that cannot end as it is, as `left` where that is a keyword, gets longer by that
+// token, and may take one more when it is written again. Of names that are not known the rest takes no more than all of one.
 uint64_t Slack::rest_of_name(const Parse& t) {
     const Symbol slot = engine_.slots.symbol(t.slot);
-    if (!engine_.slots.names(t.slot).unlike(engine_.slots.node(t.slot))) return tokens_of(ways_.symbols()[slot]);
+    const uint64_t whole = tokens_of(ways_.symbols()[slot]);
+    if (Meaning::is_any(t.meaning)) return std::max(whole, 1 + 2 * kName);
+    if (!engine_.slots.names(t.slot).unlike(engine_.slots.node(t.slot))) {
+        const std::vector<std::string> rests = engine_.slots.rests(t.slot, 1);
+        return rests.empty() ? whole : ways_.fewest_tokens().of(rests[0]);  // it spells everything
+    }
     Lexer& lexer = engine_.access.lexer();
     for (LexState single : lexer.sets.singles(lexer.members(t.lex)))
         if (lexer.automata.terminal_of(single) == engine_.terminals.to_lexer(slot) && lexer.automata.accepts(single)) return 1;
     return 1 + 2 * kName;
+}
+
+uint64_t Slack::longer_names(Slots::Place place) {
+    const std::vector<std::string>* names = engine_.slots.names(place).listed();
+    if (!names) return 0;
+    const uint64_t promised = tokens_of(ways_.symbols()[engine_.slots.symbol(place)]);
+    uint64_t most = promised;
+    for (const std::string& name : *names)
+        if (name.size() > most) most = std::max<uint64_t>(most, ways_.fewest_tokens().of(name));
+    work(names->size() / 8);
+    return most - promised;
 }
 
 // Tokens that complete the lexeme in progress.
@@ -178,15 +215,20 @@ uint64_t Slack::least(const Parses& parses) {
     uint64_t least = kNone;
     if (per_token_ == kNone) return least;
     for (const Parse& t : parses) {
-        if (t.embedded) continue;
         const uint64_t asked = of_meaning(t);
         if (asked == kNone) continue;
         const auto look = [&](const After& after, uint64_t rest) {
             const Cost cost = ways_.stacks().of(engine_.stacks.minimal(after.stack));
             if (cost < kNoCost) least = std::min(least, rest + of_stack(cost, after.environment) + asked + end_);
         };
+        if (t.embedded) {
+            const uint64_t rest = t.embedded->least();
+            const After after = rest == kNone ? After{} : lexemes_.after(t.embedded->symbol(), t.stack, t.environment);
+            if (rest != kNone && after.stack != kNoFrontier) look(after, rest);
+            continue;
+        }
         if (t.slot == Slots::kNone && engine_.access.lexer().is_fresh(t.lex)) look({t.stack, t.environment}, 0);
-        each_behind(t, [&](const After& after, LexState single) { look(after, single == kNoState ? rest_of_name(t) : rest_of(single)); });
+        each_behind(t, [&](const After& after, auto&& rest) { look(after, rest()); });
     }
     return least;
 }

@@ -35,6 +35,8 @@ class Slack {
     uint64_t per_token() const { return per_token_; }
     // What a meaning asks for. kNone: it does not say.
     uint64_t of_meaning(const Parse& t);
+    // What the rest of a name may take, where some are listed that are longer than `Meaning::longest` promises of one.
+    uint64_t longer_names(Slots::Place place);
     // The meaning says what it still asks for, or there is none.
     bool knows_meaning(const Parses& parses);
 
@@ -45,6 +47,8 @@ class Slack {
     uint64_t of_stack(Cost cost, Environment environment) const;
     template <class Visit>
     void each_behind(const Parse& t, Visit visit);
+    template <class Visit>
+    void each_column(const Parse& t, Symbol newline, LexState single, Visit visit);
     uint64_t rest_of(LexState single);
     uint64_t rest_of_name(const Parse& t);
     uint64_t written(const Slots::Texts& texts);

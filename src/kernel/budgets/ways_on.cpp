@@ -140,15 +140,30 @@ void WaysOn::add_texts(Boundary& b, Symbol symbol, size_t most, bool separated) 
     }
 }
 
-// What each column brings is known behind it.
-void WaysOn::list_newlines(Boundary& b) {
+std::vector<uint32_t> WaysOn::columns(Environment environment) const {
     const Indentations& indentations = engine_.environments.indentations;
-    const uint32_t deeper = indentations.spec.step ? indentations.spec.step : 4;  // columns
-    uint32_t level = indentations[b.environment].level;
+    const uint32_t deeper = indentations.spec.step ? indentations.spec.step : 4;
+    uint32_t level = indentations[environment].level;
     const uint32_t column = indentations.level(level).column;
     std::vector<uint32_t> columns{column, column + deeper};
     while (level) columns.push_back(indentations.level(level = indentations.level(level).outer).column);
-    for (uint32_t c : columns) b.options.push_back({indentations.spec.newline, WitnessText::units_of("\n" + std::string(c, ' '))});
+    return columns;
+}
+
+// The column that leads to the least first: where a block must be followed by another part of its statement, as that of `try` by `except`, staying in the block
+// would lead on and on.
+void WaysOn::list_newlines(Boundary& b) {
+    Indentations& indentations = engine_.environments.indentations;
+    std::vector<std::pair<Cost, std::string>> lines;
+    for (uint32_t c : columns(b.environment)) {
+        const std::string text = "\n" + std::string(c, ' ');
+        Environment environment = b.environment;
+        for (char byte : text) environment = indentations.step(environment, uint8_t(byte));
+        const After after = lexemes_.after(indentations.spec.newline, b.stack, environment);
+        lines.emplace_back(after.stack == kNoFrontier ? kNoCost : stacks_.of(engine_.stacks.minimal(after.stack)), text);
+    }
+    std::stable_sort(lines.begin(), lines.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+    for (const auto& [cost, text] : lines) b.options.push_back({indentations.spec.newline, WitnessText::units_of(text)});
 }
 
 // What the object, or array, must still have.

@@ -41,6 +41,7 @@ class WaysOn {
     const Option* next(Boundary& b);
     // Lines in all columns that may follow.
     void list_newlines(Boundary& b);
+    std::vector<uint32_t> columns(Environment environment) const;
     bool is_newline(Symbol s) const;  // by whose column blocks are told
 
     // What any object or array may ask for beside what its rules do, in tokens, at most.

@@ -34,7 +34,7 @@ class Masks {
           cache_(engine.stacks, engine.environments),
           maker_(engine, lexemes, runs, vocabulary, lookahead, accelerators, cache_.by_parts(), counters),
           borders_(engine, lexemes, runs, vocabulary),
-          names_(engine, lexemes, runs, borders_, maker_, vocabulary) {}
+          names_(engine, lexemes, runs, borders_, maker_, vocabulary, accelerators, counters.uses) {}
 
     // Writes the mask of the parses (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
     void fill(const Parses& parses, uint32_t* mask);

@@ -63,8 +63,12 @@ void Names::add_behind(const End& end, const Parse& ended, std::vector<uint32_t>
         for (uint32_t word : {t.lex.index(), t.stack.index(), t.environment, slot}) key.push_back(word);
     }
     const auto matters = [&](const std::string& text) { return occurs(end, text); };
-    for (const std::shared_ptr<const Behind>& b : std::vector<std::shared_ptr<const Behind>>(behind_[key]))
-        if (engine_.slots.answers(meaning, b->asked, matters)) return add_without(*b, end.without, words);
+    if (accelerators_.has(Accelerator::kBehindNames))
+        for (const std::shared_ptr<const Behind>& b : std::vector<std::shared_ptr<const Behind>>(behind_[key]))
+            if (engine_.slots.answers(meaning, b->asked, matters)) {
+                uses_[size_t(Accelerator::kBehindNames)]++;
+                return add_without(*b, end.without, words);
+            }
     std::vector<std::pair<uint32_t, uint32_t>> by_node;
     const Slots::Recording recording(engine_.slots, meaning);
     std::optional<Tokens> tokens = by_parts(end, parses);
@@ -98,7 +102,8 @@ Names::Tokens Names::by_bytes(const End& end, const std::vector<Parse>& parses, 
 }
 
 std::optional<Names::Tokens> Names::by_parts(const End& end, const std::vector<Parse>& parses) {
-    if (end.nodes->size() != 1 || engine_.spanner.lexer.policy() == Policy::kScannerless) return std::nullopt;
+    if (!accelerators_.has(Accelerator::kNamesByParts) || end.nodes->size() != 1) return std::nullopt;
+    if (engine_.spanner.lexer.policy() == Policy::kScannerless) return std::nullopt;
     const uint32_t node = end.nodes->front();
     if (vocabulary_.trie.end[node] - node < LexemeEnds::worth_keeping(vocabulary_.trie)) return std::nullopt;
     const EmbeddedText::Nodes nodes = borders_.interned(*end.nodes);
@@ -111,6 +116,7 @@ std::optional<Names::Tokens> Names::by_parts(const End& end, const std::vector<P
         if (!maker_.add_behind(t, *nodes, words)) return std::nullopt;
         each_begun(t, nodes, [&](const Parse& begun, const EmbeddedText::Nodes& at) { add(begun, at, words); });
     }
+    uses_[size_t(Accelerator::kNamesByParts)]++;
     return Tokens::of_mask(std::move(words));
 }
 

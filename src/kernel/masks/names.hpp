@@ -17,6 +17,7 @@
 #include "parsing/follow.hpp"
 #include "sequence/lexemes.hpp"
 #include "sequence/runs.hpp"
+#include "support/accelerators.hpp"
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
 #include "tokens/vocabulary.hpp"
@@ -25,13 +26,16 @@ namespace derivable {
 
 class Names {
   public:
-    Names(const Engine& engine, Lexemes& lexemes, Runs& runs, Borders& borders, MaskMaker& maker, const Vocabulary& vocabulary)
+    Names(const Engine& engine, Lexemes& lexemes, Runs& runs, Borders& borders, MaskMaker& maker, const Vocabulary& vocabulary,
+          Accelerators accelerators, AcceleratorUses& uses)
         : engine_(engine),
           lexemes_(lexemes),
           runs_(runs),
           borders_(borders),
           maker_(maker),
           vocabulary_(vocabulary),
+          accelerators_(accelerators),
+          uses_(uses),
           adjacency_(engine.stacks.lr()) {}
 
     // Adds those that go on with the name in progress, below some nodes of the vocabulary's trie (null: all of it).
@@ -48,10 +52,6 @@ class Names {
             begun.slot = engine_.slots.begin(begun.meaning, c.slot);
             if (begun.slot != Slots::kNone) visit(begun, c.nodes);
         }
-    }
-    // Only those that end in it.
-    void add_inside(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
-        inside(name, nodes)->tokens->add_to(words);
     }
     // Where the name has ended: before the first byte of what follows, which is one of these.
     std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
@@ -169,6 +169,8 @@ class Names {
     Borders& borders_;
     MaskMaker& maker_;
     const Vocabulary& vocabulary_;
+    const Accelerators accelerators_;
+    AcceleratorUses& uses_;
     Adjacency adjacency_;
     std::unordered_map<Symbol, ByteSet> next_bytes_;
     template <class Value>

@@ -29,11 +29,13 @@ ByteSet next_letters(const std::string* first, const std::string* last, size_t r
 
 // PERF: of an alias that begins, llama-3 has 64,000 tokens, and behind each state of a query others are taken. All of them were walked through for each: 20 ms.
 std::optional<Names::Inside> Names::inside_any(const Parse& name, const EmbeddedText::Nodes& nodes) {
+    if (!accelerators_.has(Accelerator::kAnyNames)) return std::nullopt;
     NameSet& names = engine_.slots.names(name.slot);
     const std::shared_ptr<const Unlike> unlike = unlike_others(name.slot);
     if (!unlike) return std::nullopt;
     const std::shared_ptr<const AnyText> kept = any_text(name, nodes);
     if (!kept) return std::nullopt;
+    uses_[size_t(Accelerator::kAnyNames)]++;
     const AnyText& any = *kept;
     const Environment environment = engine_.environments.indentations.idle(name.environment);
     std::vector<Text> apart;

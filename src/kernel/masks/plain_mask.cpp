@@ -17,7 +17,9 @@ void PlainMask::visit(const Residual& residual, const Parse& parse, uint64_t end
 
     for (const auto& [in_progress, tokens] : sorted.inside) {
         const auto [state, environment] = in_progress;
-        if (!lexemes_.alive({state, parse.stack, environment})) continue;
+        const Parse inside{state, parse.stack, environment};
+        if (!lexemes_.alive(inside)) continue;
+        if (engine_.slots.active() && !lexemes_.may_be_wanted(inside)) continue;  // only as a name, which is another parse
         for (uint32_t token : tokens) words_[token >> 5] |= 1u << (token & 31);
     }
 

@@ -49,6 +49,7 @@ class InnerText final : public EmbeddedText {
     std::vector<NamesHere> names_here(size_t most) const override;
     void write(PackedWriter& out) const override;
     Slack slack() const override;
+    uint64_t least() const override;
     Nodes ends(const ByteSet& before) const override;
 
   private:
@@ -375,6 +376,13 @@ void InnerText::write(PackedWriter& out) const {
 
 EmbeddedText::Slack InnerText::slack() const {
     return language_->within([&](Constraint& inner, Operation&) { return inner.budget_masks().slack().of(parses()); });
+}
+
+uint64_t InnerText::least() const {
+    if (!language_->transducer().may_end(state_)) return Slack::kNone;
+    return language_->within([&](Constraint& inner, Operation&) {
+        return inner.slots().active() ? inner.budget_masks().slack().least(parses()) : uint64_t(Slack::kNone);
+    });
 }
 
 EmbeddedText::Nodes InnerText::ends(const ByteSet& before) const {

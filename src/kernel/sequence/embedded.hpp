@@ -58,6 +58,8 @@ class EmbeddedText {
         uint64_t needed = kNone, per_token = kNone;
     };
     virtual Slack slack() const = 0;
+    // Tokens that suffice to end it, where its stacks alone do not tell its rest; kNone: they do, or it is not known.
+    virtual uint64_t least() const = 0;
 
     // Beginnings of tokens: nodes of the vocabulary's trie.
     using Nodes = std::shared_ptr<const std::vector<uint32_t>>;

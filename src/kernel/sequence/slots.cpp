@@ -41,6 +41,7 @@ std::string Slots::text(Place place) const {
 
 Slots::Place Slots::begin(Meaning::State state, Symbol slot) {
     if (state == Meaning::kNone) return kNone;
+    if (Meaning::is_any(state)) return root(slot, any_);
     return names_of(settled(state), slot);
 }
 
@@ -123,7 +124,9 @@ Slots::Place Slots::names_of(Meaning::State state, Symbol slot) {
     return begun_[key] = place;
 }
 
+// What was written of one that may be any text does not matter.
 Slots::Place Slots::step(Place place, uint8_t byte) {
+    if (is_any(place)) return place;
     const uint64_t key = pack(place, byte);
     if (const Place* known = steps_.find(key)) return *known;
     const NameSet::Node next = names(place).step(node(place), byte);
@@ -138,7 +141,14 @@ Meaning::State Slots::read(Meaning::State state, Place name) {
     return next;
 }
 
+Meaning::State Slots::read_any(Meaning::State state, Symbol slot) {
+    size_t added = state - Meaning::kAny + 1;
+    for (const std::string& text : growth(slot)) added += text.size() + 1;
+    return Meaning::kAny + Meaning::State(std::min(added, kMostAdded));
+}
+
 Meaning::State Slots::read_unrecorded(Meaning::State state, Place name) {
+    if (Meaning::is_any(state)) return read_any(state, symbol(name));
     if (!is_free_[symbol(name)]) return read_now(settled(state), name);
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;
@@ -238,16 +248,9 @@ const Slots::Texts* Slots::missing(Meaning::State state) {
     return known->second ? &*known->second : nullptr;
 }
 
-Meaning::State Slots::before_owed(Meaning::State state, std::vector<Place>& names) const {
-    while (state & kOwed && owed_[state & ~kOwed].state == Meaning::kNone) {
-        names.push_back(owed_[state & ~kOwed].name);
-        state = owed_[state & ~kOwed].before;
-    }
-    return state;
-}
-
 bool Slots::may_end(Meaning::State state) {
-    if (!active() || state == Meaning::kNone) return true;  // nothing of it is known: what is asked is of all texts
+    if (!active() || state == Meaning::kNone || Meaning::is_any(state))
+        return true;  // nothing of it is known: what is asked is of all texts
     if (const char* known = may_end_.find(state)) return *known;
     work(kCall), num_known_ += kAnswer;
     const bool may = meaning_->may_end(settled(state));

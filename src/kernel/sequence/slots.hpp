@@ -32,6 +32,9 @@ class Meaning {
   public:
     using State = uint32_t;
     static constexpr State kNone = 0;  // also a veto
+    // Behind whatever names: any text is one everywhere, and none is refused. Plus what the names that were read since may add to what is missing, in bytes.
+    static constexpr State kAny = 1u << 30;
+    static bool is_any(State state) { return state >> 30 == 1; }
     virtual ~Meaning() = default;
     virtual State start() = 0;
     virtual NameSetRef names(State state, Symbol slot) = 0;  // null: none
@@ -104,8 +107,11 @@ class Slots {
 
     // What the meaning still asks for; null: that is not known.
     const Texts* missing(Meaning::State state);
-    // Behind names that were not read yet: where the first of them stands, and these.
-    Meaning::State before_owed(Meaning::State state, std::vector<Place>& names) const;
+    // What the names add that were read since any may stand, in bytes. None: more than is counted.
+    static std::optional<size_t> added_to(Meaning::State any) {
+        const size_t added = any - Meaning::kAny;
+        return added < kMostAdded ? std::optional(added) : std::nullopt;
+    }
     const Texts& growth(Symbol slot) {
         auto known = growth_.find(slot);
         if (known == growth_.end()) known = growth_.emplace(slot, meaning_->growth(slot)).first;
@@ -173,6 +179,9 @@ class Slots {
         NameSet::Node node = NameSet::kRoot;
         uint8_t byte = 0;
     };
+    static constexpr size_t kMostAdded = size_t(1) << 16;
+    bool is_any(Place place) const { return roots_[places_[place].root].names == any_; }
+    Meaning::State read_any(Meaning::State state, Symbol slot);
     Place root(Symbol slot, NameSetRef names);
     Place added(At at);
     std::vector<std::pair<Symbol, Place>> begun(Meaning::State state) const;
@@ -186,6 +195,7 @@ class Slots {
     Meaning::State read_now(Meaning::State state, Place name);
 
     const std::shared_ptr<Meaning> meaning_;
+    const NameSetRef any_ = other_names(sorted_names({}, false), nullptr);
     std::function<NameSetRef(Symbol, const NameSetRef&)> possible_;
     std::vector<Symbol> symbols_;
     std::array<Place, 3> layout_{};  // kNone: no slot

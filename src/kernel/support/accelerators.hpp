@@ -28,6 +28,10 @@ enum class Accelerator : uint8_t {
     kEndings,
     kUnions,
     kStackTrie,
+    // Names (masks/names.hpp).
+    kAnyNames,
+    kBehindNames,
+    kNamesByParts,
     // Masks by splits at all. Without them each is made the plain way.
     kSplits,
     kNumber  // of them
@@ -54,6 +58,9 @@ inline constexpr std::array<AcceleratorName, size_t(Accelerator::kNumber)> kAcce
     {Accelerator::kEndings, "endings", "finished masks, by the stacks behind the lexeme in progress"},
     {Accelerator::kUnions, "unions", "finished masks, by the parts that they are united of"},
     {Accelerator::kStackTrie, "stack_trie", "what walks have settled, by the upper part of the stack (longest and basic)"},
+    {Accelerator::kAnyNames, "any_names", "names where any text may stand but some: those that lead to the same are taken together"},
+    {Accelerator::kBehindNames, "behind_names", "what may follow a name, for all states of the meaning that answer the same"},
+    {Accelerator::kNamesByParts, "names_by_parts", "what may follow a name is put together of what is known without names"},
     {Accelerator::kSplits, "splits", "tokens are sorted by what the lexer makes of them, once for each of its states"},
 }};
 

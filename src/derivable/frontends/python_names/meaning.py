@@ -99,6 +99,7 @@ class ScopesMeaning(Meaning):
             "match_word": ["match"],
             "case_word": ["case"],
             "wildcard": ["_"],
+            "keyword": ["tmp"],
         }
         self.growth: Mapping[str, str] = {"used": " for  in()"}
         readers = {slot: getattr(self, f"_read_{slot.strip('_').lower()}", None) for slot in self.slots}
