@@ -11,7 +11,7 @@
 #include "support/byte_set.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
-#include "support/renumbering.hpp"
+#include "support/ids.hpp"
 #include "support/task.hpp"
 
 using namespace derivable;

@@ -16,8 +16,8 @@
 
 #include "support/arena.hpp"
 #include "support/hashing.hpp"
+#include "support/ids.hpp"
 #include "support/packed.hpp"
-#include "support/renumbering.hpp"
 
 namespace derivable {
 

@@ -13,7 +13,7 @@
 
 #include "parsing/productions.hpp"
 #include "support/hashing.hpp"
-#include "support/renumbering.hpp"
+#include "support/ids.hpp"
 
 namespace derivable {
 

@@ -20,7 +20,7 @@
 #include "parsing/subsumption.hpp"
 #include "parsing/waiting.hpp"
 #include "support/hashing.hpp"
-#include "support/renumbering.hpp"
+#include "support/ids.hpp"
 
 namespace derivable {
 
