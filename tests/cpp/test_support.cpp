@@ -1,7 +1,9 @@
 // Tables, sets and counted work.
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -9,9 +11,23 @@
 #include "support/byte_set.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
+#include "support/ids.hpp"
 #include "support/task.hpp"
 
 using namespace derivable;
+
+TEST_CASE("who keeps something by numbers is told before they are others, as long as it is there") {
+    Renumbering numbers;
+    std::string told;
+    const Renumbering::Told first(numbers, [&] { told += 'a'; });
+    std::optional<Renumbering::Told> second;
+    second.emplace(numbers, [&] { told += 'b'; });
+    const Renumbering::Told third(numbers, [&] { told += 'c'; });
+    numbers.happen();
+    second.reset();
+    numbers.happen();
+    REQUIRE(told == "abcac");
+}
 
 TEST_CASE("a FlatMap holds what a map does") {
     std::mt19937_64 random(1);

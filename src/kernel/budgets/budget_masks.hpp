@@ -56,8 +56,6 @@ class BudgetMasks {
         if (!slack_) engine_.access.take(), slack_ = std::make_unique<Slack>(engine_, lexemes_, witnesses_.ways());
         return *slack_;
     }
-    // Stack nodes are about to be freed.
-    void forget_stacks() { needs_.clear(), last_ = {}; }
 
   private:
     uint64_t end() const { return vocabulary_.eos.empty() ? 0 : 1; }
@@ -90,6 +88,7 @@ class BudgetMasks {
     Last last_;                                                                 // by names
     std::unique_ptr<Slack> slack_;                                              // if it was asked for
     std::unordered_map<Witnesses::Key, uint64_t, Witnesses::Key::Hash> needs_;  // by place: the most that a token and what follows it take
+    const Renumbering::Told nodes_{engine_.stacks.nodes(), [this] { needs_.clear(), last_ = {}; }};
 };
 
 }  // namespace derivable

@@ -26,13 +26,6 @@ uint64_t Witnesses::tokens_of_bytes(std::string_view bytes) {
     return fewest == FewestTokens::kNone ? bytes.size() : fewest;
 }
 
-void Witnesses::forget_stacks() {
-    known_.clear();
-    by_boundary_ = {};
-    num_boundaries_ = 0;
-    if (ways_) ways_->stacks().forget_stacks();
-}
-
 // What was written of distinct items is no part of a key, and with a lookahead not all that bytes lead to can be had by tokens.
 std::optional<Witnesses::Key> Witnesses::key_of(const Parses& parses) const {
     if (lookahead_ != kNoLookahead) return std::nullopt;

@@ -55,9 +55,6 @@ class Witnesses {
             if (rest.tokens() != FewestTokens::kNone) visit(token, rest);
         });
     }
-    // Stack nodes are about to be freed.
-    void forget_stacks();
-
     // For WitnessSearch: places by their parses. Null: not known.
     struct Key {
         std::vector<uint32_t> words;
@@ -87,6 +84,7 @@ class Witnesses {
     std::unordered_map<Key, Witness, Key::Hash> known_;
     FlatMap<Witness> by_boundary_;  // by stack and environment
     size_t num_boundaries_ = 0;
+    const Renumbering::Told nodes_{engine_.stacks.nodes(), [this] { known_.clear(), by_boundary_ = {}, num_boundaries_ = 0; }};
 };
 
 }  // namespace derivable

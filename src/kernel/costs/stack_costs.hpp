@@ -24,8 +24,6 @@ class StackCosts {
     Symbol next(Frontier f);
     // Whichever of its items a text goes on with, and whichever of those that wait below, later: what then completes it with the least, at most.
     Cost most(Frontier f);
-    // Stack nodes are about to be freed.
-    void forget_stacks() { known_ = {}, most_ = {}; }
 
   private:
     struct Known {
@@ -47,6 +45,7 @@ class StackCosts {
     const SymbolCosts& symbols_;
     FlatMap<Known> known_;
     FlatMap<Cost> most_;
+    const Renumbering::Told nodes_{stacks_.nodes(), [this] { known_ = {}, most_ = {}; }};
 };
 
 }  // namespace derivable

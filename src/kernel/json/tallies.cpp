@@ -312,6 +312,7 @@ Tallies::Id Tallies::alike(Id id) {
 // -- collection ---------------------------------------------------------------------------------------------------
 
 void Tallies::begin_collection() {
+    numbers_.happen();
     for (uint32_t i = 0; i < num_tallies_; i++) tallies_[i].is_marked = i == 0;
     for (uint32_t i = 0; i < num_sets_; i++) sets_[i].is_marked = i == 0;
 }

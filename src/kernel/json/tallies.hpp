@@ -16,6 +16,7 @@
 
 #include "support/arena.hpp"
 #include "support/hashing.hpp"
+#include "support/ids.hpp"
 #include "support/packed.hpp"
 
 namespace derivable {
@@ -101,7 +102,9 @@ class Tallies {
 
     bool wants_collection() const { return num_tallies_ + num_sets_ > collect_at_; }
     void want_collection() { collect_at_ = 1; }
-    // Forgets all but those marked since begin_collection(), which keep their ids; `held` may be used again for others.
+    // Before begin_collection() lets ids, and `held`, be used again for others.
+    Renumbering& numbers() { return numbers_; }
+    // Forgets all but those marked since begin_collection(), which keep their ids.
     void begin_collection();
     void mark(Id id);
     void finish_collection();
@@ -175,6 +178,7 @@ class Tallies {
     FlatMap<Id> alike_;          // by tally below and set, both such: the first that was asked for; and one
     static constexpr uint32_t kCollectAt = 1u << 17;
     uint32_t collect_at_ = kCollectAt;
+    Renumbering numbers_;
 };
 
 }  // namespace derivable

@@ -36,9 +36,6 @@ class Completion {
     size_t num_stuck() const { return num_stuck_; }
     // This one.
     Answer<bool> completes(Frontier f);
-    // Stack nodes are about to be freed.
-    void forget_stacks() { known_ = {}; }
-    void forget_states() { fine_.clear(); }
 
   private:
     void find_productive();
@@ -55,6 +52,8 @@ class Completion {
     std::vector<char> fine_after_;    // by symbol: wherever it was parsed, what must come after it can come
     IdVector<LrState, int8_t> fine_;  // any stack with it on top; -1 if not known yet
     FlatMap<Answer<bool>> known_;     // by node
+    const Renumbering::Told nodes_told_{stacks_.nodes(), [this] { known_ = {}; }};
+    const Renumbering::Told states_told_{stacks_.states(), [this] { fine_.clear(); }};
 };
 
 }  // namespace derivable

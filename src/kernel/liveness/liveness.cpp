@@ -61,20 +61,6 @@ void Liveness::set_indentation(const IndentationSpec& indentation) {
     summaries_.set_indentation(indentation.newline, &opens_, &closes_);
 }
 
-void Liveness::forget_stacks() {
-    alive_ = {};
-    decided_ = {};
-    summaries_.forget_stacks();
-    for (auto& c : completions_) c->forget_stacks();
-}
-
-void Liveness::forget_states() {
-    regions_of_ = {};
-    adjacency_.forget_states();
-    summaries_.forget_states();
-    for (auto& c : completions_) c->forget_states();
-}
-
 // Whatever stack is left after this landing has a future.
 bool Liveness::always_alive_after(const Landing& l, Regions::Set where) {
     uint32_t recurrent = spelling_.recurrent(l.obligations);

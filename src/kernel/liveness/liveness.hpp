@@ -57,10 +57,6 @@ class Liveness {
     void set_indentation(const IndentationSpec& indentation);
     // As Spelling::set_alike(). Before all else.
     void set_alike(const std::vector<Symbol>& others) { spelling_.set_alike(others); }
-    // Stack nodes are about to be freed.
-    void forget_stacks();
-    // LR states and sets of terminals are about to be numbered anew, after forget_stacks().
-    void forget_states();
 
   private:
     // `max_steps` counts bytes that lexing is tried on, per question; looking behind a boundary counts as so many.
@@ -112,6 +108,8 @@ class Liveness {
     // of 4 ms after 20,000 situations of Python, and is 2 ms.
     FlatMap<Answer<bool>> alive_;    // by (lexer state, frontier)
     FlatMap<Answer<bool>> decided_;  // by (obligations, frontier)
+    const Renumbering::Told nodes_{stacks_.nodes(), [this] { alive_ = {}, decided_ = {}; }};
+    const Renumbering::Told states_{stacks_.states(), [this] { regions_of_ = {}; }};
 };
 
 }  // namespace derivable

@@ -30,13 +30,6 @@ class Summaries {
     void set_indentation(Symbol newline, const std::vector<char>* opens, const std::vector<char>* closes) {
         newline_ = newline, opens_ = opens, closes_ = closes;
     }
-    // Stack nodes are about to be freed.
-    void forget_stacks() {
-        summaries_.clear();
-        keys_ = Interner();
-        solved_ = 0;
-    }
-    void forget_states() { contexts_ = {}, profiles_ = {}; }
 
   private:
     // What the next lexeme starts under: the obligations, and (under longest) the accept set of the real top of the stack. That is the
@@ -79,6 +72,8 @@ class Summaries {
     // may hold between the symbols of a body it is many thousands, and what was not counted of them was minutes.
     static constexpr uint64_t kStepsOfSummary = 100, kStepsOfAsking = 50;
     uint64_t steps_ = 0, max_steps_;  // of one question
+    const Renumbering::Told nodes_{stacks_.nodes(), [this] { summaries_.clear(), keys_ = {}, solved_ = 0; }};
+    const Renumbering::Told states_{stacks_.states(), [this] { contexts_ = {}, profiles_ = {}; }};
 };
 
 }  // namespace derivable

@@ -42,8 +42,6 @@ class Borders {
     const std::vector<uint32_t>& tokens(const Crossing& c);
     // As a list of nodes that crossings share.
     EmbeddedText::Nodes interned(std::vector<uint32_t> nodes) { return ends_.interned(std::move(nodes))->nodes; }
-    // Stack nodes are about to be freed.
-    void forget_stacks() { into_.clear(), next_bytes_.clear(), tokens_.clear(); }
 
   private:
     std::vector<Crossing> out_of(const Parse& t);
@@ -74,6 +72,7 @@ class Borders {
         std::vector<uint32_t> tokens;
     };
     std::unordered_map<Place, Behind, WordsHash> tokens_;
+    const Renumbering::Told nodes_told_{engine_.stacks.nodes(), [this] { into_.clear(), next_bytes_.clear(), tokens_.clear(); }};
 };
 
 }  // namespace derivable

@@ -68,8 +68,6 @@ class Masks {
     // SAFETY: between operations. Masks, which are put together again from what walks have settled; and that, too: level 4, all of it.
     void forget_masks() { cache_.clear(); }
     void forget() { cache_.clear(), maker_.forget(); }
-    // Stack nodes are about to be freed.
-    void forget_stacks() { lone_.clear(), bounded_.clear(), borders_.forget_stacks(), names_.forget_stacks(); }
     MaskCounters counters;
 
   private:
@@ -130,6 +128,8 @@ class Masks {
     };
     std::deque<Bounded> bounded_;  // the last ones within_bounds()
     std::vector<const Parse*> under_way_;
+    const Renumbering::Told nodes_{engine_.stacks.nodes(), [this] { lone_.clear(), bounded_.clear(); }};
+    const Renumbering::Told tallies_{engine_.environments.tallies.numbers(), [this] { forget(); }};
 };
 
 }  // namespace derivable

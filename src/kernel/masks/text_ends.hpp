@@ -38,10 +38,6 @@ class TextEnds {
     // Those nodes with which the text may end; ascending. Never null. Kept by what they depend on, as masks are. Cost: where it is not known, a walk of the
     // beginnings.
     EmbeddedText::Nodes find(const Parses& parses, const Beginnings& beginnings);
-    // Stack nodes are about to be freed.
-    void forget_stacks() { deep_.clear(); }
-    // LR states are about to be numbered anew.
-    void forget() { known_.clear(), lists_.clear(); }
 
   private:
     EmbeddedText::Nodes of_parse(const Parse& t, const Beginnings& beginnings);
@@ -60,6 +56,8 @@ class TextEnds {
     // Where an answer looks too far down for a key: by the whole stack. In a block of Python nearly all of it decides whether the text may end.
     std::unordered_map<Key, EmbeddedText::Nodes, WordsHash> deep_;
     std::unordered_map<Key, std::weak_ptr<const Key>, WordsHash> interned_;  // those that somebody has
+    const Renumbering::Told nodes_{engine_.stacks.nodes(), [this] { deep_.clear(); }};
+    const Renumbering::Told states_{engine_.stacks.states(), [this] { known_.clear(), lists_.clear(); }};
 };
 
 }  // namespace derivable

@@ -223,17 +223,8 @@ void Constraint::collect() {
     Task whole(Task::kUnbounded);
     whole.enter();
     Tallies& tallies = environments_.tallies;
-    unique_items_.forget_stacks();
-    liveness_.forget_stacks();
-    lexemes_.forget_stacks();
-    masks_.forget_stacks();
-    text_ends_.forget_stacks();
-    witnesses_.forget_stacks();
-    budget_masks_.forget_stacks();
     const bool with_tallies = tallies.wants_collection(), with_slots = slots_.wants_collection();
-    if (with_tallies) {  // SAFETY: what is kept by numbers that may be used again goes
-        masks_.forget();
-        lexemes_.members().forget_tallies();
+    if (with_tallies) {
         tallies.begin_collection();
         masks_.maker().each_partial([&](const Parse& t) { tallies.mark(t.environment); });
         runs_.each_halted([&](const Parse& t) { tallies.mark(t.environment); });
@@ -274,10 +265,7 @@ void Constraint::give_back() {
     runs_.forget_halted();
     environments_.tallies.want_collection();
     collect();
-    text_ends_.forget();
-    liveness_.forget_states();
     stacks_.forget_states();
-    lexemes_.forget_states();
     if (spanner_->lexer.policy() != Policy::kScannerless) spanner_->forget();
     for (const auto& language : terminals_.languages()) language->give_back();
     access_.note_given_back();

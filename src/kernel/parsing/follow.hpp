@@ -19,8 +19,6 @@ class Adjacency {
     // Terminals that are acceptable wherever `t` is: those that every LR state can shift that can shift `t`.
     // Null if the automaton has more states than are worth visiting.
     const Bits* company(Symbol t);
-    // LR states are about to be forgotten: those that there will be are not all.
-    void forget_states() { explored_ = -1; }
     // No stack is ever undecided about its parse: at most one of the shift and the reductions of a state goes with any terminal
     // (SLR(1)). Conservative: false also where it has not been decided.
     bool deterministic();
@@ -34,6 +32,7 @@ class Adjacency {
     Bits initial_;
     std::vector<Bits> company_;
     int explored_ = -1, deterministic_ = -1;
+    const Renumbering::Told states_{lr_.numbers(), [this] { explored_ = -1; }};  // those that there will be are not all
 };
 
 }  // namespace derivable

@@ -13,6 +13,7 @@
 
 #include "parsing/productions.hpp"
 #include "support/hashing.hpp"
+#include "support/ids.hpp"
 
 namespace derivable {
 
@@ -53,6 +54,8 @@ class LrAutomaton {
     Symbol symbol_between(LrState from, LrState to);
     // Every symbol that can be moved over.
     std::vector<Symbol> symbols(LrState state);
+    // Before states are numbered anew, and sets of terminals (Stacks).
+    Renumbering& numbers() { return numbers_; }
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
     IdVector<LrState, LrState> forget_states(const IdVector<LrState, char>& kept);
     // States as they are numbered, read where there is none but the start, with the moves that were made. PERF: a tenth of masks behind stacks that are
@@ -102,6 +105,7 @@ class LrAutomaton {
     std::vector<uint32_t> visited_;  // by symbol: the expansion that last visited it
     uint32_t visit_ = 0;
     std::vector<Symbol> reached_;
+    Renumbering numbers_;
 };
 
 }  // namespace derivable

@@ -447,6 +447,7 @@ bool Stacks::future(Frontier f, uint32_t hops, size_t most, bool tells_rests, st
 }
 
 void Stacks::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots) {
+    node_numbers_.happen();
     // What a stack accepts rests on where its reductions lead. Without those nodes the next question would make them all again.
     auto each_kept = [&](NodeId n, const StackGraph::Mark& mark) {
         if (graph_[n].accept == kNotAsked) return;
@@ -469,6 +470,7 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
 }
 
 void Stacks::forget_states() {
+    states().happen();
     accepted_ = {};
     continuations_ = {};
     accepting_ = {};

@@ -20,6 +20,7 @@
 #include "parsing/subsumption.hpp"
 #include "parsing/waiting.hpp"
 #include "support/hashing.hpp"
+#include "support/ids.hpp"
 
 namespace derivable {
 
@@ -130,6 +131,9 @@ class Stacks {
     uint32_t num_live() const { return graph_.num_live(); }
     LrAutomaton& lr() { return lr_; }
 
+    // Before nodes are freed, and before LR states and sets of terminals are numbered anew; the latter only right after the former.
+    Renumbering& nodes() { return node_numbers_; }
+    Renumbering& states() { return lr_.numbers(); }
     // Frees every node that is not below one of the frontiers that `roots` reports. Called between operations only.
     bool wants_collection() const { return graph_.num_live() > collect_at_; }
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots);
@@ -179,6 +183,7 @@ class Stacks {
     // Of many, by their numbers, which it sorts. PERF: one after the other the sets of 1,000 alternatives with a terminal each were a mask of 2.2 s.
     AcceptSet unite(std::vector<uint32_t>& sets);
 
+    Renumbering node_numbers_;
     LrAutomaton& lr_;
     StackGraph graph_;
     WaitingItems waiting_{lr_};

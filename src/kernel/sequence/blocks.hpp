@@ -34,8 +34,6 @@ class Blocks {
     Answer<bool> alive_in_newline(LexState lex, Frontier f, Environment environment);
     // Wherever a newline lexeme has got, it can go on to another line. Then its column so far decides nothing.
     bool newline_goes_on(TerminalId newline);
-    // Stack nodes are about to be freed.
-    void forget_stacks() { newline_alive_ = {}, newline_questions_ = {}; }
 
   private:
     class NewlineSearch;
@@ -61,6 +59,7 @@ class Blocks {
     FlatMap<Answer<bool>> newline_alive_;  // by one of those and the frontier
     std::unordered_map<LexState, Rest> rests_;
     std::vector<uint8_t> bytes_in_newlines_;
+    const Renumbering::Told nodes_{stacks_.nodes(), [this] { newline_alive_ = {}, newline_questions_ = {}; }};
 };
 
 }  // namespace derivable

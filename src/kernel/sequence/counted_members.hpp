@@ -28,9 +28,6 @@ class CountedMembers {
     Answer<LexState> start(AcceptSet accept_set, Environment tally, bool in_order);
     // What is left of parses if keys come in their order: of lexemes in progress, too. All, if the text has left it.
     Parses in_order(const Parses& parses);
-    // Tallies, or sets of terminals, are about to be numbered anew.
-    void forget_tallies() { starts_ = {}; }
-    void forget_states() { starts_ = {}, asks_.clear(); }
 
   private:
     Access& access_;
@@ -39,6 +36,8 @@ class CountedMembers {
     Tallies& tallies_;
     IdVector<AcceptSet, char> asks_;  // 1 no, 2 yes
     FlatMap<LexState> starts_;        // by set of keys, whether in order, and accept set; and one
+    const Renumbering::Told tallies_told_{tallies_.numbers(), [this] { starts_ = {}; }};
+    const Renumbering::Told states_{stacks_.states(), [this] { starts_ = {}, asks_.clear(); }};
 };
 
 }  // namespace derivable

@@ -84,13 +84,6 @@ class Lexemes {
     // A parse has a future.
     bool alive(const Parse& t);
 
-    // Stack nodes are about to be freed; then, perhaps, sets of terminals are numbered anew.
-    void forget_stacks() { blocks_.forget_stacks(); }
-    void forget_states() {
-        starts_.clear();
-        members_.forget_states();
-    }
-
   private:
     static constexpr LexState kUnknownStart{~0u - 2};
 
@@ -101,6 +94,7 @@ class Lexemes {
     const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
     std::vector<IdVector<AcceptSet, LexState>> starts_;  // by past: members
     std::unordered_map<Symbol, ByteSet> first_bytes_;    // of slots
+    const Renumbering::Told states_{engine_.stacks.states(), [this] { starts_.clear(); }};
 };
 
 template <class Begin>

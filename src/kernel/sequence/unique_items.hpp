@@ -61,16 +61,15 @@ class UniqueItems {
     }
     // For Stepper::step: `can_go_on`.
     const Stepper::Keep& keep() const { return keep_; }
-    // Stack nodes are about to be freed.
-    void forget_stacks() {
-        known_ = {}, endless_ = {}, blanks_ = {}, harmless_ = {}, futures_ = {}, commas_ = {}, doubtful_ = {}, num_known_ = 0;
-        future_ids_ = {}, lists_ = {}, places_.clear();
-    }
     void forget_if_many() {
-        if (num_known_ + places_.size() > kMaxRemembered) forget_stacks();
+        if (num_known_ + places_.size() > kMaxRemembered) forget();
     }
 
   private:
+    void forget() {
+        known_ = {}, endless_ = {}, blanks_ = {}, harmless_ = {}, futures_ = {}, commas_ = {}, doubtful_ = {}, num_known_ = 0;
+        future_ids_ = {}, lists_ = {}, places_.clear();
+    }
     static constexpr size_t kMaxRemembered = 1u << 20;  // answers
     struct Visited {
         Parse parse;
@@ -116,6 +115,7 @@ class UniqueItems {
     size_t num_known_ = 0;  // at most
     std::vector<uint64_t> words_;
     std::vector<int> looked_;
+    const Renumbering::Told nodes_{stacks_.nodes(), [this] { forget(); }};
 };
 
 }  // namespace derivable
