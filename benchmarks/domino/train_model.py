@@ -2,6 +2,10 @@ r"""Trains the model that accuracy is measured on: a Llama of 1.1 million parame
 
     nice -n 19 python benchmarks/domino/train_model.py --out /tmp/domino-model --minutes 20
 
+or for those of `sql_tasks.py`:
+
+    nice -n 19 python benchmarks/domino/train_model.py --out /tmp/sql-model --minutes 20 --of sql
+
 Needs `torch` and `tokenizers`; one thread. The network is that of the embedded model (`training/train.py`), whose numpy
 runs the weights (`model.py`). Documents are drawn from a seed; the learning rate follows the processor's clock, so
 weights differ from run to run. Writes `weights.npz`, `tokenizer.json` and `training.json`.
@@ -15,11 +19,12 @@ import math
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import sql_tasks
 import torch
 import torch.nn.functional as F
 from tasks import problems, written
@@ -37,8 +42,12 @@ PATTERN = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r
 SPECIAL = ["<|begin|>", "<|end|>"]
 
 
-def documents(seed: int) -> Iterator[tuple[str, str]]:
-    """Prompts and answers without end."""
+Documents = Callable[[int], Iterator[tuple[str, str]]]
+"""Prompts and answers without end, of a seed."""
+
+
+def answers(seed: int) -> Iterator[tuple[str, str]]:
+    """Those of `tasks.py`."""
     rng = random.Random(seed)
     sources = {task: problems(task, seed, measured=False) for task in ("arithmetic", "entities")}
     while True:
@@ -46,7 +55,10 @@ def documents(seed: int) -> Iterator[tuple[str, str]]:
         yield problem.prompt, written(problem, rng)
 
 
-def tokenizer(path: Path, entries: int) -> Tokenizer:
+SOURCES: dict[str, Documents] = {"answers": answers, "sql": sql_tasks.documents}
+
+
+def tokenizer(path: Path, entries: int, documents: Documents) -> Tokenizer:
     """A byte-level BPE of the documents."""
     made = Tokenizer(models.BPE())
     split = pre_tokenizers.Split(Regex(PATTERN), "isolated")
@@ -64,7 +76,7 @@ def tokenizer(path: Path, entries: int) -> Tokenizer:
     return made
 
 
-def batches(made: Tokenizer, size: int, seed: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def batches(made: Tokenizer, size: int, seed: int, documents: Documents) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Tokens `[rows, length + 1]` and which of them are part of an answer; rows of a batch are of like length."""
     source, rng = documents(seed), random.Random(seed)
     while True:
@@ -107,6 +119,7 @@ def main() -> None:
     """Trains."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--of", choices=SOURCES, default="answers", help="what it is trained on")
     parser.add_argument("--minutes", type=float, default=20.0, help="of processor time")
     parser.add_argument("--entries", type=int, default=1024)
     parser.add_argument("--tokens", type=int, default=1024, help="of a batch")
@@ -115,7 +128,8 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
     options.out.mkdir(parents=True, exist_ok=True)
-    made = tokenizer(options.out / "tokenizer.json", options.entries)
+    documents = SOURCES[options.of]
+    made = tokenizer(options.out / "tokenizer.json", options.entries, documents)
     shape = Shape(made.get_vocab_size(), 160, 416, num_hidden_layers=3, num_attention_heads=5)
     model = Llama(shape)
     parameters = sum(p.numel() for p in model.parameters())
@@ -126,7 +140,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(groups, lr=options.rate, betas=(0.9, 0.97), fused=True)
     begun = saved = time.process_time()
     seen, mean = 0, float("nan")
-    for step, (tokens, weights) in enumerate(batches(made, options.tokens, SEED + 1)):
+    for step, (tokens, weights) in enumerate(batches(made, options.tokens, SEED + 1, documents)):
         done = (time.process_time() - begun) / (options.minutes * 60)
         for group in optimizer.param_groups:
             group["lr"] = options.rate * min(1, (step + 1) / 100) * 0.5 * (1 + math.cos(math.pi * min(1, done)))
