@@ -19,7 +19,8 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from time import thread_time
@@ -39,8 +40,9 @@ import derivable as dv
 MOST = 100
 ROWS = 50  # that share forward passes
 PLAIN: dict[str, Any] = {"speculate": 0, "forced": False, "opportunistic": False, "heal": False}
-METHODS = ("unconstrained", "grammar", "grammar and names", "grammar, names, only SELECT")
+METHODS = ("unconstrained", "grammar", "grammar and names")
 CUT = "unconstrained, query cut out"
+LIMITS = dv.Limits()
 ERRORS = {
     "no such column": "unknown column",
     "no such table": "unknown table",
@@ -149,16 +151,16 @@ def cut_out(text: str) -> str:
     return fence[1] if fence else begin[0] if begin else text
 
 
-def constraint(method: str, domain: str, kept: str, vocabulary: dv.Vocabulary) -> dv.Constraint | None:
-    """What a method has for a database."""
+@cache
+def constraint(
+    method: str, domain: str, kept: str, vocabulary: dv.Vocabulary, limits: dv.Limits = LIMITS
+) -> dv.Constraint | None:
+    """What a method has for a database. One with limits of its own has seen no text yet."""
     if method == "unconstrained":
         return None
-    if method == "grammar":
-        return dv.compile(dv.Grammar.builtin("sql"), vocabulary)
-    names: dict[str, Any] = {"database": measured_database(domain, kept)[0].connection(MEASURED_SEED)}
-    if method == "grammar, names, only SELECT":
-        names["verbs"] = {"select"}
-    return dv.compile(dv.Grammar.builtin("sql", **names), vocabulary)
+    connection = measured_database(domain, kept)[0].connection(MEASURED_SEED)
+    names: dict[str, Any] = {"database": connection} if "names" in method else {}
+    return dv.compile(dv.Grammar.builtin("sql", **names), vocabulary, limits=limits)
 
 
 def seconds_of_masks(made: Sequence[dv.Generation], found: dv.Constraint) -> tuple[float, int]:
@@ -179,6 +181,7 @@ def seconds_of_masks(made: Sequence[dv.Generation], found: dv.Constraint) -> tup
 def run(model: TrainedModel, kept: str, samples: int, temperature: float, timed: int) -> dict[str, Cell]:
     """All methods on the same problems; masks are timed along `timed` texts."""
     listed = list(islice(problems(kept, 0), samples))
+    limits = replace(LIMITS, cache_bytes=LIMITS.cache_bytes + int(100 * temperature) + 1)
     cells = {name: Cell() for name in (METHODS[0], CUT, *METHODS[1:])}
     for method in track(METHODS, f"{kept}, T = {temperature}", console=Console(stderr=True)):
         cell = cells[method]
@@ -189,7 +192,7 @@ def run(model: TrainedModel, kept: str, samples: int, temperature: float, timed:
             made = [one for part in _parts(asked) for one in _answers(model, part, found, temperature)]
             ordered += [(number, problem, one) for (number, problem), one in zip(asked, made, strict=True)]
             if found is not None:
-                fresh = constraint(method, domain, kept, model.vocabulary)
+                fresh = constraint(method, domain, kept, model.vocabulary, limits)
                 assert fresh is not None
                 followed = made[: timed // len(DOMAINS)]
                 spent, masks = seconds_of_masks(followed, fresh)
