@@ -103,7 +103,7 @@ def wilson(hits: int, of: int) -> str:
     z, p = 1.96, hits / of
     middle, half = (p + z * z / (2 * of)), z * sqrt(p * (1 - p) / of + z * z / (4 * of * of))
     low, high = (middle - half) / (1 + z * z / of), (middle + half) / (1 + z * z / of)
-    return f"{p:.3f} ({low:.3f} to {high:.3f})"
+    return f"{p:.3f} ({max(0.0, low):.3f} to {high:.3f})"
 
 
 def methods(model: TrainedModel, task: str, lengths: list[int]) -> dict[str, tuple[Any, dict[str, Any]]]:

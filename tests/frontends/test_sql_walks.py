@@ -95,6 +95,38 @@ def test_an_alias_takes_what_is_missing_once() -> None:
     assert least[1] <= least[0] + 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT total FROM (",
+        "SELECT 1 FROM users a JOIN users b NATURAL JOIN",
+        "SELECT total FROM users a JOIN users b NATURAL JOIN",
+        "SELECT total FROM users a JOIN users b NATURAL JOIN (",
+    ],
+)
+def test_a_join_that_cannot_bring_the_missing_table_leaves_room_for_it(text: str) -> None:
+    """`orders` has `id` as both tables before it have: a query in brackets must come first, and `orders` after it."""
+    grammar = dv.Grammar.builtin("sql", database={"users": ["id", "name"], "orders": ["id", "total"]})
+    constraint = dv.compile(grammar, BYTES)
+    ended = []
+    for budget in range(len(text) + 8, len(text) + 60):
+        matcher = constraint.matcher(max_tokens=budget)
+        try:
+            matcher.advance_bytes(text.encode())
+        except dv.TokenRejectedError:
+            continue
+        written = b""
+        while not matcher.is_accepting:
+            allowed = matcher.allowed_tokens().tolist()
+            assert allowed, (budget, written)
+            # Blanks wherever they may be, so that the budget is used up.
+            token = next((token for token in allowed if BYTES.decode([token]) == b" "), allowed[-1])
+            matcher.advance(token)
+            written += BYTES.decode([token])
+        ended.append(budget)
+    assert ended
+
+
 @pytest.fixture(scope="module")
 def real_walker() -> Walker:
     path = require_shared("data", "tokenizers", "llama-3") / "tokenizer.json"

@@ -53,6 +53,8 @@ _RESULTS = ("column_alias", "column_label", "exported_alias", "exported_label", 
 _GIVEN = (*_RESULTS, "cte_name", "cte_column", "source_alias", "changed_alias", "window_name", "defined_window")
 _MORE, _MOST_LISTED = ", 1", 12
 """One more column of a query, and how many `WITH` may list."""
+_NEUTRAL = "(SELECT 1 AS t1)"
+"""A query that can be joined to any tables."""
 _SHORT = "t1"
 """A name that is given, where a few are taken."""
 
@@ -371,7 +373,7 @@ class SqlMeaning(Lookup, Meaning):
             if scope.width is not None:
                 found.append(_MORE * scope.width[1])
             if scope.phase in BEFORE_SOURCES:
-                found.append(self._missing_sources(around, scope))
+                found.append(self._missing_sources(around, scope, opened=depth < len(state)))
             for i, name in enumerate(sorted(scope.windows)):
                 word = "," if i or scope.phase == "window" else " WINDOW "
                 found.append(f"{word}{self._dialect.spelled_one(name)} AS()")
@@ -389,11 +391,17 @@ class SqlMeaning(Lookup, Meaning):
         read = "qualified_column" if columns else "qualified_star"
         return self.read(state, read, columns[0] if columns else "*")[-1]
 
-    def _missing_sources(self, around: State, scope: Scope) -> str:
+    def _missing_sources(self, around: State, scope: Scope, opened: bool) -> str:
+        """Tables of a query, `opened` if a query in it has begun."""
         text, scope = self._kept_or_renamed(around, scope)
         word = "," if scope.phase == "from" and scope.sources[scope.first :] else " FROM "
         while not self._is_complete((*around, scope)):
             found = self._next_source((*around, scope), scope)
+            if found is None and scope.natural:
+                # A query in brackets comes first: it need not have a column that two tables before it have.
+                text += "" if opened else _NEUTRAL
+                scope = scope._replace(natural=False)
+                continue
             if found is None:
                 break
             spelled, name, columns, alias = found
