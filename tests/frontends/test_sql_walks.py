@@ -127,6 +127,22 @@ def test_a_join_that_cannot_bring_the_missing_table_leaves_room_for_it(text: str
     assert ended
 
 
+@pytest.mark.parametrize("spare", [60, 150, 1_000])
+def test_a_step_is_not_refused_for_a_search_that_decides_nothing(spare: int) -> None:
+    """It is not found how `p` becomes a table within the work of a step, and it need not be."""
+    database = {"purchases": ["id", "code", "state", "total", "buyer_no"], "buyers": ["id", "name", "place"]}
+    vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
+    constraint = dv.compile(dv.Grammar.builtin("sql", database=database), vocabulary)
+    singles = {vocabulary.token_bytes(token): token for token in range(vocabulary.size)}
+    text = b"SELECT p.state FROM purchases g JOIN buyers ON buyers.id = g.id"
+    matcher = constraint.matcher(max_tokens=len(text) + spare)
+    for byte in text:
+        matcher.advance(singles[bytes([byte])])
+    rng = random.Random(spare)
+    while not matcher.is_finished:
+        matcher.advance(rng.choice(matcher.allowed_tokens().tolist()))
+
+
 @pytest.fixture(scope="module")
 def real_walker() -> Walker:
     path = require_shared("data", "tokenizers", "llama-3") / "tokenizer.json"

@@ -36,9 +36,14 @@ void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known
     need = std::max(*need, fill_references(parses, whole, left, some.data()));
     if (left > 0 && runs_.accepting(parses))
         for (uint32_t token : vocabulary_.eos) allow(token);
-    // What is known stays a way.
-    if (known)
-        witnesses_.each_next(known, [&](uint32_t token, const Witness& rest) {
+    // What is known stays a way. Where nothing is left by what is reckoned, one is searched for.
+    const auto is_empty = [&] {
+        for (size_t w = 0; w < whole.size(); w++)
+            if (whole[w] & some[w]) return false;
+        return true;
+    };
+    if (const Witness way = known || !is_empty() ? known : witnesses_.find(parses))
+        witnesses_.each_next(way, [&](uint32_t token, const Witness& rest) {
             if (tokens(rest) < left) allow(token);
         });
     for (size_t w = 0; w < whole.size(); w++) mask[w] = whole[w] & some[w];

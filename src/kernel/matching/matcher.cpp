@@ -152,17 +152,20 @@ Matcher::Verdict Matcher::take(const Standing& from, uint32_t token, Standing& n
     BudgetMasks& masks = constraint_->budget_masks();
     if (!from.free_steps && !next.finished && masks.is_by_names(from.parses)) {
         if (!masks.allows(from.parses, token, left(from.spent), from.witness)) return Verdict::kTooLong;
-        keeps_budget(from, 1, std::move(rest), next);
+        keeps_budget(from, 1, std::move(rest), true, next);
         return v;
     }
-    if (keeps_budget(from, 1, std::move(rest), next)) return v;
+    if (keeps_budget(from, 1, std::move(rest), false, next)) return v;
     if (constraint_->budget_masks().is_sure(from.parses, token, left(from.spent))) return v;
     // A mask may know more of the token than where it leads says: there texts that were read in several ways have become one.
     next.witness = constraint_->budget_masks().behind(token, from.parses, left(from.spent));
     return constraint_->budget_masks().tokens(next.witness) <= left(next.spent) ? v : Verdict::kTooLong;
 }
 
-bool Matcher::keeps_budget(const Standing& from, uint64_t tokens, Witness rest, Standing& next) {
+bool Matcher::keeps_budget(const Standing& from, uint64_t tokens, Witness rest, bool is_allowed, Standing& next) {
+    // PERF: where it decides nothing a witness is only a way that stays allowed. Some are not found within any bound: behind `SELECT p.state FROM a g JOIN b ON b`,
+    // where `p` is still to be a table, each step with a budget was refused, however often it was asked for.
+    constexpr uint64_t kSearch = 500'000;
     BudgetMasks& masks = constraint_->budget_masks();
     next.spent = from.spent + tokens;
     next.witness = {};
@@ -175,9 +178,13 @@ bool Matcher::keeps_budget(const Standing& from, uint64_t tokens, Witness rest, 
         next.witness = std::move(rest);
         return true;
     }
-    const bool is_enough = masks.is_enough(next.parses, left(next.spent));
-    next.witness = constraint_->witnesses().find(next.parses);
-    return is_enough || from.free_steps || masks.tokens(next.witness) <= left(next.spent);
+    const auto find = [&] { next.witness = constraint_->witnesses().find(next.parses); };
+    if (is_allowed || from.free_steps || masks.is_enough(next.parses, left(next.spent))) {
+        done_within(kSearch, find);
+        return true;
+    }
+    find();
+    return masks.tokens(next.witness) <= left(next.spent);
 }
 
 Matcher::Verdict Matcher::advance(uint32_t token) {
@@ -201,7 +208,7 @@ Matcher::Verdict Matcher::advance_bytes(std::string_view bytes) {
         if (max_tokens_ != kNoBudget) {
             const uint64_t tokens = bytes.empty() ? 0 : constraint_->witnesses().tokens_of_bytes(bytes);
             Witness rest = bytes.empty() ? now()->witness : now()->witness ? now()->witness.behind(bytes) : Witness();
-            if (!keeps_budget(*now(), tokens, std::move(rest), next)) return Verdict::kTooLong;
+            if (!keeps_budget(*now(), tokens, std::move(rest), false, next)) return Verdict::kTooLong;
         }
         push(std::move(next));
         return Verdict::kAccepted;

@@ -85,9 +85,9 @@ class Matcher {
     Verdict after(const Standing& from, uint32_t token, Standing& next);
     // ... within it.
     Verdict take(const Standing& from, uint32_t token, Standing& next);
-    // Whether what follows can end within what is left `tokens` further; then there is a witness, or steps are free. `rest`: of the witness before, if the text
-    // went on so.
-    bool keeps_budget(const Standing& from, uint64_t tokens, Witness rest, Standing& next);
+    // Whether what follows can end within what is left `tokens` further; then there is a witness, or steps are free, or it is reckoned to be enough. `rest`: of the
+    // witness before, if the text went on so. `is_allowed`: a mask has said that it can.
+    bool keeps_budget(const Standing& from, uint64_t tokens, Witness rest, bool is_allowed, Standing& next);
     uint64_t left(uint64_t spent) const { return max_tokens_ - std::min(spent, max_tokens_); }
     bool is_eos(uint32_t token) const;
     Standing start();  // of a text
