@@ -109,20 +109,33 @@ def test_a_program_with_names_may_be_written(name: str) -> None:
     assert matcher.is_accepting
 
 
-@pytest.mark.parametrize("left", [4, 20, 60])
-def test_a_long_name_ends_in_time(left: int) -> None:
-    """Names may be longer than what a meaning promises of the shortest one."""
+class Listed(dv.Meaning):
+    """A short name and a long one."""
+
+    slots = ("NAME",)
+    longest = {"NAME": ["id"]}
+
+    def names(self, state: object, slot: str) -> list[str]:
+        return ["id", "zq" * 30]
+
+    def missing(self, state: object) -> list[str]:
+        return []
+
+
+@pytest.mark.parametrize("most", [5, 20, 40, 70, 140])
+def test_a_long_name_ends_in_time(most: int) -> None:
+    """Names may be longer than what a meaning promises of the shortest one. None is begun that does not fit."""
     vocabulary = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), b"zq", None], eos=[257])
-    long = "zq" * 30
-    grammar = dv.Grammar.builtin("python", names=dv.PythonNames())
-    constraint = dv.compile(grammar, vocabulary, limits=dv.Limits(max_step_work=10**8))
-    rng = random.Random(left)
-    for _ in range(5):
-        matcher = constraint.matcher(max_tokens=200)
-        matcher.advance_bytes(f"{long} = 1\n".encode())
-        while matcher.tokens_left > left:
-            matcher.advance_bytes(b"#\n")
+    grammar = dv.Grammar.from_lark('start: NAME (";" NAME)*\nNAME: /[a-z]+/').with_meaning(Listed())
+    constraint = dv.compile(grammar, vocabulary)
+    rng, written = random.Random(most), set()
+    for _ in range(20):
+        matcher, text = constraint.matcher(max_tokens=most), b""
         while not matcher.is_finished:
             allowed = [int(token) for token in matcher.allowed_tokens()]
-            along = [token for token in allowed if token < 257 and (vocabulary.token_bytes(token) or b"") in b"zqzq"]
-            matcher.advance(rng.choice(along or allowed))
+            along = [token for token in allowed if (vocabulary.token_bytes(token) or b"-") in b"zqzq"]
+            token = rng.choice(along or allowed)
+            matcher.advance(token)
+            text += vocabulary.token_bytes(token) or b""
+        written |= {*text.split(b";")}
+    assert (b"zq" * 30 in written) == (most > 30)  # tokens of it
