@@ -50,10 +50,7 @@ from derivable.warm import ahead
 from derivable.warm.artifact import unpacked
 
 LANGUAGES = ("python", "java", "go", "javascript", "sql")
-NAMED = {
-    "python-names": dv.Grammar.builtin("python", names=dv.PythonNames()),
-    "javascript-names": dv.Grammar.builtin("javascript", names=dv.JavaScriptNames()),
-}
+NAMES = {"python": dv.PythonNames, "javascript": dv.JavaScriptNames}
 ACCELERATORS = tuple(name for name, _ in _kernel.accelerators())
 PLAIN = 5
 """Grammars whose masks are made the plain way, too: a tenth of a second each, so along one text."""
@@ -136,11 +133,12 @@ def programs_of(language: str, count: int, vocabulary: dv.Vocabulary, encoder: T
     shared = shared_folder()
     if shared is None:
         raise SystemExit("shared data not found: set DERIVABLE_SHARED, or put it at ../shared")
-    if language in NAMED:
-        name = language.partition("-")[0]
-        return [Case(NAMED[language], [program.tokens for program in programs(shared, name, vocabulary, count)])]
-    kind, _, name = language.rpartition("-")
-    grammar = grammar_of(shared, f"{'SynCode' if kind else 'builtin'} {name}")
+    if language.endswith("-names"):
+        name = language.removesuffix("-names")
+        grammar = dv.Grammar.builtin(name, names=NAMES[name]())
+    else:
+        kind, _, name = language.rpartition("-")
+        grammar = grammar_of(shared, f"{'SynCode' if kind else 'builtin'} {name}")
     return [Case(grammar, [program.tokens for program in programs(shared, name, vocabulary, count)])]
 
 

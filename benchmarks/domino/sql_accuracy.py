@@ -155,7 +155,8 @@ def cut_out(text: str) -> str:
 def constraint(
     method: str, domain: str, kept: str, vocabulary: dv.Vocabulary, limits: dv.Limits = LIMITS
 ) -> dv.Constraint | None:
-    """What a method has for a database. One with limits of its own has seen no text yet."""
+    """What a method has for a database. `compile` gives the same constraint for the same limits, so one with other
+    limits has seen no text yet."""
     if method == "unconstrained":
         return None
     connection = measured_database(domain, kept)[0].connection(MEASURED_SEED)

@@ -101,7 +101,7 @@ class Combining(Recursive):
             for name in items(option, getattr(meaning, option), "names of terminals and rules, as a tuple"):
                 instance(option, name, str, "names of terminals and rules, as a tuple of str")
         from .frontends.captured_meaning import with_meaning
-        from .frontends.scopes import with_scopes
+        from .frontends.scope_borders import with_scopes
 
         made, whole = with_scopes(self, meaning)
         return replace(made, meaning=with_meaning(made, whole))

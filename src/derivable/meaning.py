@@ -22,7 +22,7 @@ from .support.arguments import file_path, instance, integer, items
 from .support.letters import small
 from .support.plain_values import packed, unpacked
 
-__all__ = ["Meaning", "Names", "Numbered"]
+__all__ = ["Meaning", "Names", "Numbered", "asked"]
 
 
 class Names:
@@ -299,6 +299,27 @@ class Meaning:
         return state
 
 
+def asked(meaning: Meaning, method: str, where: str, state: object, *args: Any) -> Any:
+    """What a method of a meaning returns; `where`: of a slot, or of a scope.
+
+    Raises:
+        MeaningError: it raised something.
+    """
+    try:
+        return getattr(meaning, method)(*args)
+    except MeaningError:
+        raise
+    except Exception as error:
+        kind = "scope" if method in ("enter", "leave") else "slot"
+        told = f" for the {kind} {where!r}" if where else ""
+        raise MeaningError(
+            f"{type(meaning).__name__}.{method}() raised {type(error).__name__}{told} in the state "
+            f"{state!r:.80}: {error}",
+            where,
+            state,
+        ) from error
+
+
 class Numbered:
     """A meaning as the kernel asks it: states and slots are numbers.
 
@@ -408,18 +429,7 @@ class Numbered:
         return number
 
     def _asked(self, method: str, slot: str, state: object, *args: Any) -> Any:
-        try:
-            return getattr(self._meaning, method)(*args)
-        except MeaningError:
-            raise
-        except Exception as error:
-            where = f" for the slot {slot!r}" if slot else ""
-            raise MeaningError(
-                f"{type(self._meaning).__name__}.{method}() raised {type(error).__name__}{where} in the state "
-                f"{state!r:.80}: {error}",
-                slot,
-                state,
-            ) from error
+        return asked(self._meaning, method, slot, state, *args)
 
     def _wrong(self, method: str, slot: str, state: object, what: str) -> MeaningError:
         where = f" for the slot {slot!r} in the state {state!r:.80}" if slot else ""

@@ -17,8 +17,8 @@ __all__ = ["fill_or_end"]
 _LOG = logging.getLogger("derivable")
 
 _TRIES = 4
-"""How often a row is asked for: most of what a step has found out is known the next time. Others wait for it, 50 ms or
-so the first time, and at most as much more each time."""
+"""How often a row is asked for. Most of what a try has found out is known to the next one. Meanwhile the other requests
+wait, 50 ms or so for each try."""
 
 
 def fill_or_end(

@@ -31,7 +31,7 @@ void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known
     // Where not all can be spelled, or not all rests are known, each place is looked at.
     if (!need || *need == kNone) {
         std::fill(some.begin(), some.end(), 0u);
-        need = is_by_names(parses) ? fill_by_names(parses, whole, left, some) : fill_by_places(parses, whole, left, some.data());
+        need = is_by_names(parses) ? fill_by_names(parses, whole, left, some.data()) : fill_by_places(parses, whole, left, some.data());
     }
     need = std::max(*need, fill_references(parses, whole, left, some.data()));
     if (left > 0 && runs_.accepting(parses))
@@ -103,31 +103,38 @@ BudgetMasks::Sure BudgetMasks::fill_sure(const Parses& parses, const std::vector
     return sure;
 }
 
-uint64_t BudgetMasks::fill_by_places(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask) {
-    const Sure sure = fill_sure(parses, whole, left, mask);
-    if (sure.is_all) return sure.need;
-    uint64_t need = sure.need;
+// `walked`: the parses, or those that are judged in their stead.
+template <class Judge>
+uint64_t BudgetMasks::judge_others(const Parses& parses, const Parses& walked, const std::vector<uint32_t>& whole, uint64_t left,
+                                   uint32_t* mask, Judge judge) {
     const std::optional<uint64_t> most = room(parses, left);
-    const auto judge = [&](const Parses& behind) {
-        if (behind.empty()) return kNone;
-        uint64_t more = slack().least(behind);
-        if (more == kNone || more + 1 > left) more = tokens(witnesses_.find(behind));
-        return more == kNone ? kNone : more + 1;
-    };
     const auto wants = [&](uint32_t node) { return !most || slack().by_token().below[node] > *most; };
-    runs_.judge_tokens(parses, wants, judge, [&](uint32_t token, uint64_t own) {
-        need = std::max(need, own);
+    uint64_t need = 0;
+    runs_.judge_tokens(walked, wants, judge, [&](uint32_t token, uint64_t own) {
+        if (whole[token >> 5] >> (token & 31) & 1) need = std::max(need, own);
         if (own <= left) mask[token >> 5] |= 1u << (token & 31);
         return true;
     });
     return need;
 }
 
-// Which names there are says the mask already; here any text is one. A token may then be read in more ways than it is, so the dearest of them counts.
-uint64_t BudgetMasks::fill_by_names(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, std::vector<uint32_t>& mask) {
-    const Sure sure = fill_sure(parses, whole, left, mask.data());
+uint64_t BudgetMasks::fill_by_places(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask) {
+    const Sure sure = fill_sure(parses, whole, left, mask);
     if (sure.is_all) return sure.need;
-    uint64_t need = sure.need, asked = 0;
+    const auto judge = [&](const Parses& behind) {
+        if (behind.empty()) return kNone;
+        uint64_t more = slack().least(behind);
+        if (more == kNone || more + 1 > left) more = tokens(witnesses_.find(behind));
+        return more == kNone ? kNone : more + 1;
+    };
+    return std::max(sure.need, judge_others(parses, parses, whole, left, mask, judge));
+}
+
+// Which names there are says the mask already; here any text is one. A token may then be read in more ways than it is, so the dearest of them counts.
+uint64_t BudgetMasks::fill_by_names(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask) {
+    const Sure sure = fill_sure(parses, whole, left, mask);
+    if (sure.is_all) return sure.need;
+    uint64_t asked = 0;
     Parses any = parses;
     for (Parse& t : any) {
         asked = std::max(asked, slack().of_meaning(t));
@@ -151,14 +158,7 @@ uint64_t BudgetMasks::fill_by_names(const Parses& parses, const std::vector<uint
         }
         return most;
     };
-    const std::optional<uint64_t> most = room(parses, left);
-    const auto wants = [&](uint32_t node) { return !most || slack().by_token().below[node] > *most; };
-    runs_.judge_tokens(any, wants, judge, [&](uint32_t token, uint64_t own) {
-        if (whole[token >> 5] >> (token & 31) & 1) need = std::max(need, own);
-        if (own <= left) mask[token >> 5] |= 1u << (token & 31);
-        return true;
-    });
-    return need;
+    return std::max(sure.need, judge_others(parses, any, whole, left, mask, judge));
 }
 
 bool BudgetMasks::allows(const Parses& parses, uint32_t token, uint64_t left, const Witness& known) {

@@ -64,7 +64,11 @@ class BudgetMasks {
     // Adds the tokens of text that can end in time; what any of them takes at most, itself included.
     uint64_t fill_by_places(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask);
     // The same where is_by_names().
-    uint64_t fill_by_names(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, std::vector<uint32_t>& mask);
+    uint64_t fill_by_names(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask);
+    // Those of both that fill_sure() leaves over.
+    template <class Judge>
+    uint64_t judge_others(const Parses& parses, const Parses& walked, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask,
+                          Judge judge);
     // Adds those that add too little: whether these are all, and the most that any of them takes.
     struct Sure {
         bool is_all = false;

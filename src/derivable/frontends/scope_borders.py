@@ -2,7 +2,7 @@
 
 The first lexeme of such a rule begins it, and its last one ends it. So a grammar with scopes is one whose lexemes at
 these borders are slots of their own, in copies of the rules that lead there. The meaning of that grammar asks the given
-one to enter scopes before such a lexeme and to leave them behind it (`ScopesMeaning`).
+one to enter scopes before such a lexeme and to leave them behind it (`BorderMeaning`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..errors import GrammarError, LimitError, UnsupportedFeatureError
 from ..expr import (
+    EMPTY,
+    NOTHING,
     Alt,
     Bytes,
     Concat,
@@ -27,11 +29,11 @@ from ..expr import (
 )
 from ..limits import Limits
 from ..lowering.show import show
-from ..meaning import Meaning, Names
+from ..meaning import Meaning, Names, asked
 from ..rules import Rules, Shape, Terminal
 from .text_ends import empty_names, has_empty
 
-__all__ = ["ScopesMeaning", "with_scopes"]
+__all__ = ["BorderMeaning", "with_scopes"]
 
 _NO_NAMES = Names(())
 _Grammar = TypeVar("_Grammar", bound=Rules)
@@ -46,7 +48,7 @@ class _Border(NamedTuple):
     ends: tuple[str, ...]
 
 
-class ScopesMeaning(Meaning):
+class BorderMeaning(Meaning):
     """A meaning that is told of scopes, where lexemes at their borders are slots.
 
     Args:
@@ -64,7 +66,7 @@ class ScopesMeaning(Meaning):
         self.longest = longest if isinstance(longest, int) else {**longest, **self._of_slots(longest)}
 
     def __repr__(self) -> str:
-        return f"ScopesMeaning({self.meaning!r})"
+        return f"BorderMeaning({self.meaning!r})"
 
     def _is_free(self, border: _Border) -> bool:
         free = self.meaning.free
@@ -78,7 +80,7 @@ class ScopesMeaning(Meaning):
 
     def _entered(self, state: Any, border: _Border) -> Any:
         for scope in border.begins:
-            state = None if state is None else self.meaning.enter(state, scope)
+            state = None if state is None else asked(self.meaning, "enter", scope, state, state, scope)
         return state
 
     def names(self, state: Any, slot: str) -> Names | Iterable[str] | None:
@@ -98,7 +100,7 @@ class ScopesMeaning(Meaning):
         if border.slot and state is not None:
             state = self.meaning.read(state, border.slot, text)
         for scope in border.ends:
-            state = None if state is None else self.meaning.leave(state, scope)
+            state = None if state is None else asked(self.meaning, "leave", scope, state, state, scope)
         behind: Hashable = state
         return behind
 
@@ -143,7 +145,7 @@ def with_scopes(grammar: _Grammar, meaning: Meaning) -> tuple[_Grammar, Meaning]
         most = Limits().max_depth
         raise LimitError("max_depth", most + 1, most, "rules at the borders of scopes, in one another") from None
     made = replace(grammar, rules=copies.rules, terminals=copies.terminals, shapes=copies.shapes)
-    return made, ScopesMeaning(meaning, copies.borders)
+    return made, BorderMeaning(meaning, copies.borders)
 
 
 _Scopes = tuple[str, ...]
@@ -160,6 +162,7 @@ class _Copies:
     shapes: dict[str, Shape] = field(init=False)
     borders: dict[str, _Border] = field(default_factory=dict)
     _names: dict[tuple[str, _Scopes, _Scopes], str] = field(default_factory=dict)
+    _inlined: dict[Expr, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rules, self.terminals = dict(self.grammar.rules), dict(self.grammar.terminals)
@@ -171,8 +174,8 @@ class _Copies:
 
     def scope(self, name: str) -> Expr:
         """What is told when it begins and ends."""
-        made = self._marked(self.grammar.rules[name], (name,), (name,)) or Alt(())
-        return Alt((made, Concat(()))) if self._empty[name] else made
+        made = self._marked(self.grammar.rules[name], (name,), (name,)) or NOTHING
+        return Alt((made, EMPTY)) if self._empty[name] else made
 
     def _marked(self, expr: Expr, begins: _Scopes, ends: _Scopes) -> Expr | None:
         """The texts that are not empty, with their borders. `None`: there are none."""
@@ -238,17 +241,17 @@ class _Copies:
         key = name, begins, ends
         if key not in self._names:
             made = self._names[key] = _free(f"_{name} {len(self._names) + 1}", self.rules)
-            self.rules[made] = Alt(())  # until it is known: the rule may refer to itself
+            self.rules[made] = NOTHING  # until it is known: the rule may refer to itself
             body = self._marked(self.grammar.rules[name], begins, ends)
-            self.rules[made] = body or Alt(())
+            self.rules[made] = body or NOTHING
             self.shapes[made] = self.grammar.shapes.get(name, Shape(name))
         return replace(expr, name=self._names[key])
 
     def _inline(self, expr: Expr, begins: _Scopes, ends: _Scopes) -> Expr:
         """What stands in a rule as it is."""
-        known = next((name for name, terminal in self.terminals.items() if terminal == Terminal(expr)), None)
+        known = self._inlined.get(expr)
         if known is None:
-            known = _free(show(expr), self.terminals)
+            known = self._inlined[expr] = _free(show(expr), self.terminals)
             self.terminals[known] = Terminal(expr)
         return self._border(Ref(known, is_kept=not isinstance(expr, Bytes)), begins, ends)
 

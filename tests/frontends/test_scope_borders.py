@@ -10,7 +10,8 @@ from itertools import product
 import pytest
 
 import derivable as dv
-from derivable.errors import GrammarError, UnsupportedFeatureError
+from derivable.errors import GrammarError, MeaningError, UnsupportedFeatureError
+from derivable.expr import EMPTY, Alt
 
 BYTES = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(128)), b"ab", b"ba", b"{a", b"};", None], eos=[132])
 LONGEST = 5
@@ -238,14 +239,32 @@ def test_trees_budgets_and_states() -> None:
 
 
 def test_what_may_all_be_empty_stays_small() -> None:
-    """By which is the first and which the last, and not by which are there: n² ways, of up to n each."""
+    """By which is the first and which the last, and not by which are there."""
 
     class Told(dv.Meaning):
         scopes = ("start",)
 
-    many = " ".join(f'"{chr(97 + n % 26)}"?' for n in range(60))
-    grammar = dv.Grammar.from_lark(f"start: {many}")
-    assert len(repr(grammar.with_meaning(Told()).rules)) < 60**2 * len(repr(grammar.rules))
+    count = 60
+    many = " ".join(f'"{chr(97 + n % 26)}"?' for n in range(count))
+    made = dv.Grammar.from_lark(f"start: {many}").with_meaning(Told()).rules["start"]
+    assert isinstance(made, Alt)
+    ways, empty = made.items
+    assert empty == EMPTY
+    assert isinstance(ways, Alt)
+    assert len(ways.items) == count * (count + 1) // 2
+
+
+def test_what_a_scope_raises_says_where() -> None:
+    class Failing(Blocks):
+        free = ("USED",)
+
+        def leave(self, state: tuple[frozenset[str], ...], scope: str) -> Hashable:
+            raise KeyError("gone")
+
+    matcher = dv.compile(dv.Grammar.from_lark(BLOCKS).with_meaning(Failing()), BYTES).matcher()
+    matcher.advance_bytes(b"{")
+    with pytest.raises(MeaningError, match=r"Failing\.leave\(\) raised KeyError for the scope 'block'"):
+        matcher.advance_bytes(b"}let ")
 
 
 def test_wrong_scopes_teach() -> None:
