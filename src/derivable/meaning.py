@@ -92,8 +92,7 @@ class Names:
         if others:
             listed, (texts, exact, ignore_case, _, _) = self._set, self._key
             self._key = (texts, exact, ignore_case, True, told)
-            but = None if told is None else _kernel.NameSet.any([listed, *[names._set for names in told]])
-            self._set = _kernel.NameSet.but(listed, but)
+            self._set = _kernel.NameSet.but(listed, None if told is None else [names._set for names in told])
             self.shortest = 0
 
     @classmethod

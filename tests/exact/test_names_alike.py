@@ -213,3 +213,41 @@ def test_a_terminal_with_the_texts_of_a_slot_stays_one(slot: str) -> None:
     vocab = dv.Vocabulary.from_bytes([b"x", b"y", b"yxy", b"yyy", None], eos=[4])
     matcher = dv.compile(dv.Grammar.from_lark(text, lexing="scannerless").with_meaning(OnlyX()), vocab).matcher()
     assert matcher.allowed_tokens().tolist() == [0, 1, 2]
+
+
+class Chosen(dv.Meaning):
+    """A first name says whether others may come behind `#`. It raises if it is asked of a slot that cannot come."""
+
+    slots = free = ("first", "second", "other")
+
+    def start(self) -> Hashable:
+        return "plain"
+
+    def names(self, state: Hashable, slot: str) -> dv.Names:
+        if slot == "other":
+            assert state == "plain"
+        return dv.Names(["p", "o"] if slot == "first" else ["p"])
+
+    def read(self, state: Hashable, slot: str, text: str) -> Hashable:
+        return {"p": "plain", "o": "odd"}[text] if slot == "first" else state
+
+
+def test_no_slot_is_asked_for_that_cannot_come() -> None:
+    """A slot that one state was asked for elsewhere is not asked for where another one stands in its stead."""
+    grammar = dv.Grammar.from_lark(
+        'start: "#" other | first "," second ("(" second)*\nfirst: NAME\nsecond: NAME\nother: NAME\nNAME: /[a-z]/'
+    )
+    tokens = ["#", "p", "o", ",", "(", "p(", "p(p", "#p", ",p("]
+    vocabulary = dv.Vocabulary.from_bytes([*[token.encode() for token in tokens], None], eos=[len(tokens)])
+    constraint = dv.compile(grammar.with_meaning(Chosen()), vocabulary)
+    assert texts_of(constraint.matcher(), tokens) == {"#", "p", "o", "#p"}
+    for first in "po":
+        matcher = constraint.matcher()
+        matcher.advance(tokens.index(first))
+        assert texts_of(matcher, tokens) == {",", ",p("}
+        matcher.advance(tokens.index(","))
+        assert texts_of(matcher, tokens) == {"p", "p(", "p(p"}
+
+
+def texts_of(matcher: dv.Matcher, tokens: list[str]) -> set[str]:
+    return {tokens[token] for token in matcher.allowed_tokens() if token < len(tokens)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from accepting import BYTES, accepts
@@ -141,6 +141,58 @@ def test_a_step_is_not_refused_for_a_search_that_decides_nothing(spare: int) -> 
     rng = random.Random(spare)
     while not matcher.is_finished:
         matcher.advance(rng.choice(matcher.allowed_tokens().tolist()))
+
+
+@needs_weights
+def test_what_queries_left_behind_is_given_back() -> None:
+    """Sets of names among it: they are other ones in each query, and hold nothing of where they were asked about."""
+    some = walker(dv.Vocabulary.from_tokenizer_json(tokenizer_path()))
+    check_walks(some, range(WALKS))
+    most = some.constraint.stats()["run_bytes"]
+    some.constraint._kernel.give_back()
+    assert some.constraint.stats()["run_bytes"] < 12 << 20
+    assert most < 50 << 20
+
+
+JOINED = {"users": ["id", "name"], "orders": ["id", "total", "user_id"], "items": ["order_id", "total"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT p.user_id FROM users u JOIN orders o ON user_id",
+        "SELECT p.user_id FROM users u JOIN orders o ON u.id = o.id AND name AND user_id",
+        "SELECT name, p.total, q.user_id FROM items i JOIN orders p ON order_id = p.id AND user_id",
+    ],
+)
+def test_a_condition_does_not_use_a_column_that_a_table_to_come_has_too(text: str) -> None:
+    constraint = dv.compile(dv.Grammar.builtin("sql", database=JOINED), BYTES)
+    *_, column = text.split(" ")
+    assert not accepts(constraint, text)
+    begun = constraint.matcher()
+    begun.advance_bytes(text.removesuffix(column).encode())
+    with pytest.raises(dv.TokenRejectedError):
+        begun.advance_bytes(f"{column} ".encode())
+
+
+@needs_weights
+@pytest.mark.parametrize("seed", range(8))
+def test_a_table_that_is_missing_is_brought_in_time(seed: int) -> None:
+    """Whatever stands before it in conditions and queries in brackets, and however little is left."""
+    database = {"purchases": ["id", "code", "state", "total", "buyer_no"], "buyers": ["id", "name", "place"]}
+    vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
+    constraint = dv.compile(dv.Grammar.builtin("sql", database=database), vocabulary)
+    rng = random.Random(seed)
+    for begin in (
+        b"SELECT p.state FROM purchases g JOIN buyers ON ",
+        b"SELECT p.state, count(*) FROM purchases g JOIN buyers ON buyers.id JOIN (SELECT name g, count(*)",
+        b"SELECT * FROM buyers RIGHT JOIN purchases p ON g.id = ",
+    ):
+        matcher = constraint.matcher(max_tokens=len(begin) + rng.randrange(40, 90))
+        with suppress(dv.TokenRejectedError):
+            matcher.advance_bytes(begin)
+        while not matcher.is_finished:
+            matcher.advance(rng.choice(matcher.allowed_tokens().tolist()))
 
 
 @pytest.fixture(scope="module")

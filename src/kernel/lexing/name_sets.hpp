@@ -1,6 +1,7 @@
 // Sets of names, read byte by byte: those that are listed, those of several sets, and all that are not listed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +25,10 @@ class NameSet {
     virtual bool is_name(Node node) = 0;
     // Any text is a name but for some, and what may follow one may follow all others, but for some: the rests of both, behind a node. None: it is not so.
     virtual std::optional<std::vector<std::string>> unlike(Node) { return std::nullopt; }
-    // All of them, sorted (null: they are not listed); and those that are none, where all others are.
+    // All of them, sorted: those in any case of ASCII letters (in small ones), and those as they are spelled; null: they are not listed.
+    using Spellings = std::array<std::vector<std::string>, 2>;
+    virtual const Spellings* spellings() { return nullptr; }
+    // The same where they are of one kind; and those that are none, where all others are.
     virtual const std::vector<std::string>* listed() { return nullptr; }
     virtual NameSet* excluded() { return nullptr; }
     virtual bool ignores_case() { return false; }
@@ -39,7 +43,7 @@ NameSetRef sorted_names(std::vector<std::string> names, bool ignores_case);
 // Those of several sets.
 NameSetRef any_name(std::vector<NameSetRef> sets);
 
-// Any text that the terminal has, but some. `marked`: those that are not like the others, and those that are none; null: that is not known.
-NameSetRef other_names(NameSetRef names, NameSetRef marked);
+// Any text that the terminal has, but some. `marked`: what may follow one that is not among these is the same, whatever it is; none: that is not known.
+NameSetRef other_names(NameSetRef names, std::optional<std::vector<NameSetRef>> marked);
 
 }  // namespace derivable

@@ -42,6 +42,8 @@ class Borders {
     const std::vector<uint32_t>& tokens(const Crossing& c);
     // As a list of nodes that crossings share.
     EmbeddedText::Nodes interned(std::vector<uint32_t> nodes) { return ends_.interned(std::move(nodes))->nodes; }
+    // Frees all that is known, but for distances. Not while somebody has what it returned.
+    void give_back() { ends_.give_back(), forget(); }
 
   private:
     std::vector<Crossing> out_of(const Parse& t);
@@ -72,7 +74,8 @@ class Borders {
         std::vector<uint32_t> tokens;
     };
     std::unordered_map<Place, Behind, WordsHash> tokens_;
-    const Renumbering::Told nodes_told_{engine_.stacks.nodes(), [this] { into_.clear(), next_bytes_.clear(), tokens_.clear(); }};
+    void forget() { into_.clear(), next_bytes_.clear(), tokens_.clear(); }
+    const Renumbering::Told nodes_told_{engine_.stacks.nodes(), [this] { forget(); }};
 };
 
 }  // namespace derivable

@@ -41,6 +41,13 @@ void Names::add_nodes(std::vector<uint32_t>& key, const EmbeddedText::Nodes& nod
     key.push_back(nodes ? uint32_t(nodes->size()) : ~0u);
 }
 
+void Names::give_back() {
+    forget();
+    discarded_.take(any_), discarded_.take(below_), discarded_.take(owing_), discarded_.take(starting_);
+    alike_.clear(), alike_at_start_.clear(), occurs_.clear();
+    discarded_.some(~size_t(0));
+}
+
 void Names::add(const Parse& name, const EmbeddedText::Nodes& nodes, std::vector<uint32_t>& words) {
     const std::shared_ptr<const Inside> inside = this->inside(name, nodes);
     inside->tokens->add_to(words);

@@ -55,6 +55,8 @@ class Names {
     }
     // Where the name has ended: before the first byte of what follows, which is one of these.
     std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
+    // Frees all that is known.
+    void give_back();
 
   private:
     static constexpr size_t kMostKnown = size_t(1) << 16;

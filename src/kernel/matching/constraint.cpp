@@ -264,9 +264,14 @@ void Constraint::give_back() {
     masks_.maker().forget_partials();
     runs_.forget_halted();
     environments_.tallies.want_collection();
+    slots_.want_collection();
     collect();
     stacks_.forget_states();
-    if (spanner_->lexer.policy() != Policy::kScannerless) spanner_->forget();
+    masks_.give_back();
+    if (spanner_->lexer.policy() != Policy::kScannerless) {
+        spanner_->forget();
+        spanner_->discarded.some(~size_t(0));
+    }
     for (const auto& language : terminals_.languages()) language->give_back();
     access_.note_given_back();
 }

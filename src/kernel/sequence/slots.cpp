@@ -41,16 +41,9 @@ std::string Slots::text(Place place) const {
 
 Slots::Place Slots::begin(Meaning::State state, Symbol slot) {
     if (state == Meaning::kNone) return kNone;
-    if (Meaning::is_any(state)) return root(slot, any_);
-    return names_of(settled(state), slot);
-}
-
-std::vector<std::pair<Symbol, Slots::Place>> Slots::begun(Meaning::State state) const {
-    std::vector<std::pair<Symbol, Place>> found;
-    if (state & kOwed) state = owed_[state & ~kOwed].state;  // none: nothing was asked of it
-    for (Symbol slot : symbols_)
-        if (const Place* known = begun_.find(pack(state, slot))) found.emplace_back(slot, *known);
-    return found;
+    const Place place = Meaning::is_any(state) ? root(slot, any_) : names_of(settled(state), slot);
+    for (Recording* recording : recordings_) recording->add_begun(state, slot, place);
+    return place;
 }
 
 // Only what led to a state that was asked about.
@@ -70,7 +63,10 @@ Slots::Asked Slots::Recording::finish() const {
         reads.push_back({from->second, to, r.name});
     }
     std::vector<std::vector<std::pair<Symbol, Place>>> begun;
-    for (Meaning::State state : states) begun.push_back(slots_.begun(state));
+    for (Meaning::State state : states) {
+        const auto known = begun_.find(state);
+        begun.push_back(known == begun_.end() ? std::vector<std::pair<Symbol, Place>>() : known->second);
+    }
     std::vector<char> is_needed(states.size(), 0);
     is_needed[0] = 1;
     for (bool grew = true; grew;) {  // backwards, once and again where several ways lead to one state
@@ -99,7 +95,8 @@ std::optional<std::vector<std::string>> Slots::difference(NameSet& one, NameSet&
     std::vector<std::string> texts, both;
     if (&some == &others) return texts;
     const std::vector<std::string>*first = some.listed(), *second = others.listed();
-    if (!first || !second || some.ignores_case() != others.ignores_case()) return std::nullopt;
+    if (!first || !second) return std::nullopt;
+    if (!first->empty() && !second->empty() && some.ignores_case() != others.ignores_case()) return std::nullopt;
     std::set_symmetric_difference(first->begin(), first->end(), second->begin(), second->end(), std::back_inserter(texts));
     if (has_others) return texts;  // any beginning of a text is one of a name, so only whole texts differ
     std::set_intersection(first->begin(), first->end(), second->begin(), second->end(), std::back_inserter(both));

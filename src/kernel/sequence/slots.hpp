@@ -143,6 +143,11 @@ class Slots {
         void add(Meaning::State from, Place name, Meaning::State to) {
             if (known_.insert(pack(from, name)).second) reads_.push_back({from, name, to});
         }
+        void add_begun(Meaning::State state, Symbol slot, Place place) {
+            std::vector<std::pair<Symbol, Place>>& of_state = begun_[state];
+            const auto is_it = [&](const auto& b) { return b.first == slot; };
+            if (std::none_of(of_state.begin(), of_state.end(), is_it)) of_state.emplace_back(slot, place);
+        }
         Asked finish() const;
 
       private:
@@ -155,13 +160,16 @@ class Slots {
         const Meaning::State state_;
         std::vector<Read> reads_;
         std::unordered_set<uint64_t> known_;
+        std::unordered_map<Meaning::State, std::vector<std::pair<Symbol, Place>>> begun_;
     };
-    // The same was answered, or would be, but for names that do not matter, of which `matters` is asked: no text with that in it is read.
+    // The same was answered, or would be, but for names that do not matter, of which `matters` is asked: no text with that in it is read. Asks again, and
+    // of no slot but those that were asked for then, so that who records this takes down the same.
     template <class Matters>
     bool answers(Meaning::State state, const Asked& asked, Matters matters);
 
     // As Tallies: places and states that nobody is at are forgotten.
     bool wants_collection() const { return num_known_ > collect_at_; }
+    void want_collection() { collect_at_ = 0; }
     void begin_collection() { marked_states_.clear(), marked_places_.clear(); }
     void mark(Meaning::State state, Place place);
     void finish_collection();
@@ -184,7 +192,6 @@ class Slots {
     Meaning::State read_any(Meaning::State state, Symbol slot);
     Place root(Symbol slot, NameSetRef names);
     Place added(At at);
-    std::vector<std::pair<Symbol, Place>> begun(Meaning::State state) const;
     // Texts by which two sets differ, or their beginnings that no name of both has; none: that is not known.
     static std::optional<std::vector<std::string>> difference(NameSet& one, NameSet& other);
     Place names_of(Meaning::State state, Symbol slot);
@@ -195,7 +202,7 @@ class Slots {
     Meaning::State read_now(Meaning::State state, Place name);
 
     const std::shared_ptr<Meaning> meaning_;
-    const NameSetRef any_ = other_names(sorted_names({}, false), nullptr);
+    const NameSetRef any_ = other_names(sorted_names({}, false), std::nullopt);
     std::function<NameSetRef(Symbol, const NameSetRef&)> possible_;
     std::vector<Symbol> symbols_;
     std::array<Place, 3> layout_{};  // kNone: no slot
@@ -230,7 +237,7 @@ class Slots {
 
 template <class Matters>
 bool Slots::answers(Meaning::State state, const Asked& asked, Matters matters) {
-    if (state == asked.state) return true;
+    if (state == asked.state && recordings_.empty()) return true;
     const auto same = [&](Meaning::State at, const std::vector<std::pair<Symbol, Place>>& begun) {
         return std::all_of(begun.begin(), begun.end(), [&](const auto& b) {
             const Place now = begin(at, b.first);

@@ -215,11 +215,15 @@ class Lookup:
         counts, outer = scope.visible(), self._outer(state)
         return all(counts.get(c, 0) == 1 or (c not in counts and c in outer) for c in scope.needed)
 
+    def _still_fits(self, state: State, scope: Scope) -> bool:
+        return fits(scope, self._kinds(state), self._outer(state))
+
     def _may_join_outer(self, state: State) -> bool:
         """Whether all columns that `*` would use by their names alone are of one table."""
         scope = state[-1].settled()
-        counts = scope.visible()
-        return all(counts.get(column) == 1 for column in scope.with_outer_join().needed - scope.needed)
+        counts, joined = scope.visible(), scope.with_outer_join()
+        is_clear = all(counts.get(column) == 1 for column in joined.needed - scope.needed)
+        return is_clear and self._still_fits(state, joined)
 
     def _closes(self, state: State, renamed: bool) -> bool:
         """Whether a query may end here, as a table that must be given a name or as anything else."""
@@ -247,6 +251,13 @@ class Lookup:
             return fitting(known, scope, lambda c: scope._replace(needed=scope.needed | {c}), kinds, outer)
         counts = scope.joinable() if scope.phase == "from" else scope.visible()
         found = {c for c, n in counts.items() if n == 1} | {c for c in outer if c not in counts}
+        if scope.phase == "from" and not self._dialect.joins_apart:
+            # It must not be one of a table that is there or to come, too.
+            visible = scope.visible()
+            is_settled = not scope.owed and scope.needed <= visible.keys() | outer
+            found = {c for c in found if visible.get(c, 1) == 1}
+            if not is_settled:
+                found = {c for c in found if self._still_fits(state, scope._replace(needed=scope.needed | {c}))}
         if scope.phase in self._dialect.results_in:
             found |= {alias for alias in scope.result_names() if alias not in counts}
         asked = self._asked(state)
@@ -458,9 +469,16 @@ class Lookup:
         bad = {source.alias for source in scope.sources}.union(wanted, scope.borrowed) - good
         return self._given(state, self._known_tables, bad)
 
+    def _using(self, state: State) -> frozenset[str]:
+        """Columns that `USING` may list next."""
+        scope = state[-1].settled()
+        shared = self._shared(scope)
+        if not (scope.outer and scope.star):
+            return shared
+        return frozenset([column for column in shared if self._still_fits(state, scope.sharing_column(column))])
+
     @staticmethod
     def _shared(scope: Scope) -> frozenset[str]:
-        """Columns that `USING` may list next."""
         if scope.sharing is not None:
             return frozenset({scope.sharing})
         if len(scope.sources) < scope.first + 2:

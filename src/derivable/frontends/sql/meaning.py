@@ -172,7 +172,7 @@ class SqlMeaning(Lookup, Meaning):
             case "defined_window":
                 return self._given(state, frozenset(), scope.defined)
             case "using_column":
-                return self._spelled(self._shared(scope.settled()))
+                return self._spelled(self._using(state))
             case "changed_schema":
                 schemas = [schema for schema in self._schemas if self._changeable(scope._replace(schema=schema))]
                 return self._spelled(frozenset(schemas))
@@ -199,9 +199,9 @@ class SqlMeaning(Lookup, Meaning):
             case "close_query" | "close_to_rename":
                 return self._closes(state, renamed=slot == "close_to_rename")
             case "using_word":
-                return bool(self._shared(scope.settled()))
+                return bool(self._using(state))
             case "using_comma":
-                return bool(self._shared(scope))
+                return bool(self._using(state))
             case "set_comma":
                 return bool(self._unassigned(scope))
             case "next_column":
@@ -284,9 +284,7 @@ class SqlMeaning(Lookup, Meaning):
             case "using_word":
                 scope = scope.settled()
             case "using_column":
-                *before, last = scope.sources
-                last = last._replace(merged=last.merged | {name})
-                scope = scope._replace(sources=(*before, last), sharing=None)
+                scope = scope.sharing_column(name)
             case "schema":
                 scope = scope.settled()._replace(schema=name)
             case "changed_schema":

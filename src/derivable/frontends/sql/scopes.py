@@ -112,6 +112,12 @@ class Scope(NamedTuple):
         owed = frozenset([(name, column) for name, column in self.owed if name != alias])
         return self._replace(sources=sources, named=None, natural=False, owed=owed)._with_merged()
 
+    def sharing_column(self, column: str) -> Scope:
+        """Behind a column in `USING`."""
+        *before, last = self.sources
+        last = last._replace(merged=last.merged | {column})
+        return self._replace(sources=(*before, last), sharing=None)._with_merged()
+
     def _with_merged(self) -> Scope:
         """With `RIGHT` and `FULL` joins, `*` uses columns of `USING` by their names alone."""
         if not self.outer or not self.star:
