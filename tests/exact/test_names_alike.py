@@ -218,7 +218,8 @@ def test_a_terminal_with_the_texts_of_a_slot_stays_one(slot: str) -> None:
 class Chosen(dv.Meaning):
     """A first name says whether others may come behind `#`. It raises if it is asked of a slot that cannot come."""
 
-    slots = free = ("first", "second", "other")
+    def __init__(self, *slots: str) -> None:
+        self.slots = self.free = slots
 
     def start(self) -> Hashable:
         return "plain"
@@ -226,6 +227,10 @@ class Chosen(dv.Meaning):
     def names(self, state: Hashable, slot: str) -> dv.Names:
         if slot == "other":
             assert state == "plain"
+        if slot == "third":
+            return dv.Names(["p" if state == "plain" else "o"])
+        if slot == "digit":
+            return dv.Names(["1" if state == "plain" else "2"])
         return dv.Names(["p", "o"] if slot == "first" else ["p"])
 
     def read(self, state: Hashable, slot: str, text: str) -> Hashable:
@@ -235,18 +240,34 @@ class Chosen(dv.Meaning):
 def test_no_slot_is_asked_for_that_cannot_come() -> None:
     """A slot that one state was asked for elsewhere is not asked for where another one stands in its stead."""
     grammar = dv.Grammar.from_lark(
-        'start: "#" other | first "," second ("(" second)*\nfirst: NAME\nsecond: NAME\nother: NAME\nNAME: /[a-z]/'
+        'start: "#" other | first "," second ("(" third)*\nNAME: /[a-z]/\n'
+        "first: NAME\nsecond: NAME\nthird: NAME\nother: NAME"
     )
-    tokens = ["#", "p", "o", ",", "(", "p(", "p(p", "#p", ",p("]
+    tokens = ["#", "p", "o", ",", "(", "p(", "p(p", "p(o", "#p", ",p("]
     vocabulary = dv.Vocabulary.from_bytes([*[token.encode() for token in tokens], None], eos=[len(tokens)])
-    constraint = dv.compile(grammar.with_meaning(Chosen()), vocabulary)
+    constraint = dv.compile(grammar.with_meaning(Chosen("first", "second", "third", "other")), vocabulary)
     assert texts_of(constraint.matcher(), tokens) == {"#", "p", "o", "#p"}
     for first in "po":
         matcher = constraint.matcher()
         matcher.advance(tokens.index(first))
         assert texts_of(matcher, tokens) == {",", ",p("}
         matcher.advance(tokens.index(","))
-        assert texts_of(matcher, tokens) == {"p", "p(", "p(p"}
+        assert texts_of(matcher, tokens) == {"p", "p(", f"p({first}"}
+
+
+def test_a_name_directly_behind_another_one() -> None:
+    """Which names there are is asked before what follows the first one is looked at."""
+    grammar = dv.Grammar.from_lark(
+        'start: first "," second digit\nfirst: NAME\nsecond: NAME\ndigit: DIGIT\nNAME: /[a-z]/\nDIGIT: /[0-9]/'
+    )
+    tokens = ["p", "o", ",", "p1", "p2"]
+    vocabulary = dv.Vocabulary.from_bytes([*[token.encode() for token in tokens], None], eos=[len(tokens)])
+    constraint = dv.compile(grammar.with_meaning(Chosen("first", "second", "digit")), vocabulary)
+    for first, digit in ("p1", "o2", "p1"):
+        matcher = constraint.matcher()
+        matcher.advance(tokens.index(first))
+        matcher.advance(tokens.index(","))
+        assert texts_of(matcher, tokens) == {"p", f"p{digit}"}
 
 
 def texts_of(matcher: dv.Matcher, tokens: list[str]) -> set[str]:

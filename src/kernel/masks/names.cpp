@@ -77,7 +77,9 @@ void Names::add_behind(const End& end, const Parse& ended, std::vector<uint32_t>
                 return add_without(*b, end.without, words);
             }
     std::vector<std::pair<uint32_t, uint32_t>> by_node;
-    const Slots::Recording recording(engine_.slots, meaning);
+    Slots::Recording recording(engine_.slots, meaning);
+    for (const Parse& t : parses)
+        if (t.slot != Slots::kNone) recording.add_begun(meaning, engine_.slots.symbol(t.slot), t.slot);
     std::optional<Tokens> tokens = by_parts(end, parses);
     if (!tokens) tokens = by_bytes(end, parses, by_node);
     const auto found = std::make_shared<const Behind>(Behind{recording.finish(), std::move(*tokens), std::move(by_node)});
