@@ -150,7 +150,7 @@ Meaning::State Slots::read_unrecorded(Meaning::State state, Place name) {
     const uint64_t key = pack(state, name);
     if (const Meaning::State* known = owed_numbers_.find(key)) return *known;
     num_known_++;
-    if (free_owed_.empty()) free_owed_.push_back(uint32_t(owed_.size())), owed_.emplace_back();
+    if (free_owed_.empty()) owed_.emplace_back(), free_owed_.push_back(uint32_t(owed_.size() - 1));
     const uint32_t number = free_owed_.back();
     free_owed_.pop_back();
     owed_[number] = {state, name};
