@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Hashable
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,27 @@ def test_dead_end_of_the_vocabulary() -> None:
     model.vocabulary = vocabulary
     with pytest.raises(dv.MatcherError, match="every byte is a token"):
         generate(model, [0], dv.compile(dv.Grammar.from_regex("ax"), vocabulary).matcher())
+
+
+class NothingBehind(dv.Meaning):
+    """No name is there."""
+
+    slots = ("NAME",)
+
+    def start(self) -> int:
+        return 0
+
+    def names(self, state: Hashable, slot: str) -> dv.Names:
+        return dv.Names([])
+
+
+def test_dead_end_of_a_meaning() -> None:
+    vocabulary = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
+    model = FixedModel(lambda _: np.zeros(3, np.float32))
+    model.vocabulary = vocabulary
+    grammar = dv.Grammar.from_lark('start: "a" NAME\nNAME: "b"').with_meaning(NothingBehind())
+    with pytest.raises(dv.MatcherError, match="check_meaning"):
+        generate(model, [0], dv.compile(grammar, vocabulary).matcher())
 
 
 @pytest.mark.parametrize(

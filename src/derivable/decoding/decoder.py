@@ -28,10 +28,10 @@ from derivable.apply import mask_words
 from derivable.batch import allocate_bitmask
 from derivable.decoding.choices import Choices
 from derivable.decoding.healing import Healing
-from derivable.decoding.policy import Counts, Drafter, FinishReason, Policy, patiently
+from derivable.decoding.policy import Counts, Drafter, FinishReason, Policy, dead_end, patiently
 from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.step import Alternative, Step
-from derivable.errors import DerivableError, LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
+from derivable.errors import DerivableError, LimitError, ModelError, TokenRejectedError, VocabularyError
 from derivable.explanation import names_at
 from derivable.matcher import Matcher
 from derivable.vocabulary import Vocabulary
@@ -312,10 +312,7 @@ class Decoder:
             return wanted, None
         allowed = self._mask(checker, None)[: len(scores)]
         if not allowed.any():
-            raise MatcherError(
-                f"after {bytes(self.text)!r} no token of the vocabulary can continue a text of this grammar. Use a "
-                "vocabulary in which every byte is a token, or a grammar of the characters that it has."
-            )
+            raise dead_end(bytes(self.text), checker.next_bytes() if isinstance(checker, Matcher) else None)
         token = sampling.choose(scores, noise, allowed)
         patiently(lambda: checker.advance(token))
         return token, allowed

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeVar
 
-from derivable.errors import ArgumentError, LimitError
+from derivable.errors import ArgumentError, LimitError, MatcherError
 from derivable.matcher import Matcher
 from derivable.speculator import Speculator
 
-__all__ = ["Counts", "Drafter", "FinishReason", "Forced", "Halt", "Policy", "forced_as", "patiently"]
+__all__ = ["Counts", "Drafter", "FinishReason", "Forced", "Halt", "Policy", "dead_end", "forced_as", "patiently"]
 
 FinishReason = Literal["stop", "length", "stop_string", "timeout", "cancelled"]
 
@@ -136,3 +136,16 @@ def patiently(call: Callable[[], _Answer]) -> _Answer:
             if error.limit != "max_step_work":
                 raise
     return call()
+
+
+def dead_end(text: bytes, next_bytes: bytes | None) -> MatcherError:
+    """Why no token is allowed behind a text; `next_bytes`: that may follow it, if that is known."""
+    if next_bytes == b"":
+        return MatcherError(
+            f"after {text!r} nothing may follow: the meaning of the grammar has no name that leads on. "
+            "derivable.testing.check_meaning finds such places."
+        )
+    return MatcherError(
+        f"after {text!r} no token of the vocabulary can continue a text of this grammar. Use a vocabulary in which "
+        "every byte is a token, or a grammar of the characters that it has."
+    )
