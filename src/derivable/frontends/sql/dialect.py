@@ -10,9 +10,21 @@ from functools import cache
 from ...support.letters import small
 from ..builtin import LIBRARY
 
-__all__ = ["DIALECTS", "POSTGRESQL", "SQLITE", "Dialect", "keywords_of"]
+__all__ = ["DIALECTS", "HEADS", "POSTGRESQL", "SQLITE", "Dialect", "keywords_of"]
 
 _PLAIN_NAME = re.compile(r"[A-Z_a-z][$0-9A-Z_a-z]*", re.ASCII)
+
+HEADS = frozenset(
+    (
+        *("array", "bpchar", "btrim", "case", "coalesce", "current_catalog", "current_date", "current_role", "exists"),
+        *("current_schema", "current_time", "current_timestamp", "current_user", "extract", "float4", "float8", "bool"),
+        *("greatest", "int2", "int4", "int8", "interval", "is_normalized", "json", "least", "left", "localtime", "bit"),
+        *("localtimestamp", "ltrim", "nullif", "numeric", "overlaps", "overlay", "position", "right", "row", "rtrim"),
+        *("session_user", "substring", "time", "timestamp", "timestamptz", "timetz", "timezone", "user", "varbit"),
+        *("varchar", "xmlconcat", "?column?"),
+    )
+)
+"""What PostgreSQL calls results that have no name."""
 
 
 @dataclass(frozen=True)

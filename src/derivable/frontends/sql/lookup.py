@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...meaning import Names
-from .dialect import Dialect
+from .dialect import HEADS, Dialect
 from .scopes import Scope, Source, fits, fitting, once, texts_in
 
 __all__ = ["BEFORE_SOURCES", "Lookup", "State"]
@@ -17,17 +17,6 @@ State = tuple[Scope, ...]
 
 BEFORE_SOURCES = ("columns", "from")
 """Clauses in which a query may get tables yet."""
-_HEADS = frozenset(
-    (
-        *("array", "bpchar", "btrim", "case", "coalesce", "current_catalog", "current_date", "current_role", "exists"),
-        *("current_schema", "current_time", "current_timestamp", "current_user", "extract", "float4", "float8", "bool"),
-        *("greatest", "int2", "int4", "int8", "interval", "is_normalized", "json", "least", "left", "localtime", "bit"),
-        *("localtimestamp", "ltrim", "nullif", "numeric", "overlaps", "overlay", "position", "right", "row", "rtrim"),
-        *("session_user", "substring", "time", "timestamp", "timestamptz", "timetz", "timezone", "user", "varbit"),
-        *("varchar", "xmlconcat", "?column?"),
-    )
-)
-"""What PostgreSQL calls results that have no name."""
 
 
 class _Aliases(NamedTuple):
@@ -271,14 +260,14 @@ class Lookup:
     @staticmethod
     def _doubtful(scope: Scope) -> frozenset[str]:
         """Names that may be those of two results. Where one stands alone it is that of a result."""
-        found = _HEADS.union([name for name, n in scope.heads().items() if n > 1])
+        found = HEADS.union([name for name, n in scope.heads().items() if n > 1])
         return found.difference(scope.visible()) if scope.phase == "group" else found
 
     def _sorts(self, scope: Scope) -> frozenset[str]:
         """Names of results that may stand alone."""
         if not self._dialect.by_results:
             return scope.result_names().intersection(scope.visible())
-        found = scope.given_heads() - _HEADS
+        found = scope.given_heads() - HEADS
         return found.difference(scope.visible()) if scope.phase == "group" else found
 
     def _sorts_behind(self, scope: Scope) -> frozenset[str]:
@@ -286,7 +275,7 @@ class Lookup:
         if scope.results is not None:
             return scope.results
         is_exported = scope.outputs or scope.item is not None
-        return once(scope.columns()) if is_exported else scope.given_heads() - _HEADS
+        return once(scope.columns()) if is_exported else scope.given_heads() - HEADS
 
     def _with_column(self, state: State, name: str) -> State:
         """A column is used without a table's name."""
