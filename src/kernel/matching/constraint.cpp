@@ -260,14 +260,13 @@ void Constraint::collect() {
 // left are numbered anew, in their order; then everything is found again where it is asked for.
 void Constraint::give_back() {
     if (access_.is_suspended()) return;
-    masks_.forget();
+    masks_.give_back();
     masks_.maker().forget_partials();
     runs_.forget_halted();
     environments_.tallies.want_collection();
     slots_.want_collection();
     collect();
     stacks_.forget_states();
-    masks_.give_back();
     if (spanner_->lexer.policy() != Policy::kScannerless) {
         spanner_->forget();
         spanner_->discarded.some(~size_t(0));
