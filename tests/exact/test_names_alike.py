@@ -216,7 +216,7 @@ def test_a_terminal_with_the_texts_of_a_slot_stays_one(slot: str) -> None:
 
 
 class Chosen(dv.Meaning):
-    """A first name says whether others may come behind `#`. It raises if it is asked of a slot that cannot come."""
+    """The first name says which names come later. It raises where it is asked for a slot that cannot come."""
 
     def __init__(self, *slots: str) -> None:
         self.slots = self.free = slots

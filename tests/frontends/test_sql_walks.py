@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing
 
 import pytest
 from accepting import BYTES, accepts
@@ -186,11 +186,10 @@ def test_a_table_that_is_missing_is_brought_in_time(seed: int) -> None:
     for begin in (
         b"SELECT p.state FROM purchases g JOIN buyers ON ",
         b"SELECT p.state, count(*) FROM purchases g JOIN buyers ON buyers.id JOIN (SELECT name g, count(*)",
-        b"SELECT * FROM buyers RIGHT JOIN purchases p ON g.id = ",
+        b"SELECT *, g.state FROM buyers RIGHT JOIN purchases p ON p.id = ",
     ):
         matcher = constraint.matcher(max_tokens=len(begin) + rng.randrange(40, 90))
-        with suppress(dv.TokenRejectedError):
-            matcher.advance_bytes(begin)
+        matcher.advance_bytes(begin)
         while not matcher.is_finished:
             matcher.advance(rng.choice(matcher.allowed_tokens().tolist()))
 

@@ -25,8 +25,6 @@ struct NodesHash {
 
 bool is_shorter(std::string_view a, std::string_view b) { return a.size() != b.size() ? a.size() < b.size() : a < b; }
 
-uint8_t small(uint8_t byte) { return byte >= 'A' && byte <= 'Z' ? uint8_t(byte - 'A' + 'a') : byte; }
-
 // Sorted texts, those in any case (in small letters) and those as they are spelled. A node is those that begin alike, as far as that is read, and its number
 // says which, so that nothing is kept of the nodes that were asked for.
 //
@@ -75,7 +73,7 @@ class SortedTexts {
         return node;
     }
     Place step(const Place& at, uint8_t byte) const {
-        return {{further(0, at.of[0], at.depth, small(byte)), further(1, at.of[1], at.depth, byte)}, at.depth + 1};
+        return {{further(0, at.of[0], at.depth, uint8_t(small(char(byte)))), further(1, at.of[1], at.depth, byte)}, at.depth + 1};
     }
     // Bytes with which they go on.
     ByteSet next(const Place& at) const {
@@ -188,10 +186,9 @@ class AnyNames final : public NameSet {
 // Any text that the terminal has, but some, which are listed, as those are that are marked.
 class OtherSortedNames final : public NameSet {
   public:
-    OtherSortedNames(NameSetRef but, std::vector<NameSetRef> marked, bool tells)
+    OtherSortedNames(NameSetRef but, std::optional<std::vector<NameSetRef>> marked)
         : but_(std::move(but)),
           marked_(std::move(marked)),
-          tells_(tells),
           texts_(merged()) {}
 
     Node step(Node node, uint8_t byte) override {
@@ -205,7 +202,7 @@ class OtherSortedNames final : public NameSet {
     }
     std::optional<std::vector<std::string>> unlike(Node node) override {
         constexpr size_t kMost = size_t(1) << 16;
-        if (!tells_) return std::nullopt;
+        if (!marked_) return std::nullopt;
         const auto at = texts_.place(node);
         if (at.of[0].end - at.of[0].begin + at.of[1].end - at.of[1].begin >= kMost) return std::nullopt;
         std::vector<std::string> rests;
@@ -234,8 +231,8 @@ class OtherSortedNames final : public NameSet {
                                    [](const Text& a, const Text& b) { return a.text < b.text; });
             };
             add(*but_, true);
-            if (tells_)
-                for (const NameSetRef& names : marked_) add(*names, false);
+            if (marked_)
+                for (const NameSetRef& names : *marked_) add(*names, false);
             // Of equal ones the first: inplace_merge is stable.
             texts.erase(std::unique(texts.begin(), texts.end(), [](const Text& a, const Text& b) { return a.text == b.text; }),
                         texts.end());
@@ -243,8 +240,7 @@ class OtherSortedNames final : public NameSet {
         return all;
     }
     const NameSetRef but_;
-    const std::vector<NameSetRef> marked_;
-    const bool tells_;
+    const std::optional<std::vector<NameSetRef>> marked_;
     const SortedTexts<Text> texts_;
 };
 
@@ -286,6 +282,12 @@ class OtherNames final : public NameSet {
     std::unordered_map<std::vector<Node>, Node, NodesHash> numbers_;
 };
 
+// Each once.
+void sort_once(std::vector<std::string>& texts) {
+    std::sort(texts.begin(), texts.end());
+    texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+}
+
 bool all_are_listed(const std::vector<NameSetRef>& sets) {
     return std::all_of(sets.begin(), sets.end(), [](const NameSetRef& names) { return names->spellings(); });
 }
@@ -293,8 +295,7 @@ bool all_are_listed(const std::vector<NameSetRef>& sets) {
 }  // namespace
 
 NameSetRef sorted_names(std::vector<std::string> names, bool ignores_case) {
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
+    sort_once(names);
     if (!names.empty() && names[0].empty()) names.erase(names.begin());
     NameSet::Spellings all;
     all[ignores_case ? 0 : 1] = std::move(names);
@@ -306,18 +307,19 @@ NameSetRef any_name(std::vector<NameSetRef> sets) {
     NameSet::Spellings all;
     for (size_t i = 0; i < 2; i++) {
         for (const NameSetRef& names : sets) all[i].insert(all[i].end(), (*names->spellings())[i].begin(), (*names->spellings())[i].end());
-        std::sort(all[i].begin(), all[i].end());
-        all[i].erase(std::unique(all[i].begin(), all[i].end()), all[i].end());
+        sort_once(all[i]);
     }
     return std::make_shared<SortedNames>(std::move(all));
 }
 
 NameSetRef other_names(NameSetRef names, std::optional<std::vector<NameSetRef>> marked) {
-    std::vector<NameSetRef> all = marked.value_or(std::vector<NameSetRef>());
-    if (names->spellings() && all_are_listed(all))
-        return std::make_shared<OtherSortedNames>(std::move(names), std::move(all), marked.has_value());
-    all.push_back(names);
-    NameSetRef unlike = marked ? std::make_shared<AnyNames>(std::move(all)) : nullptr;
+    if (names->spellings() && (!marked || all_are_listed(*marked)))
+        return std::make_shared<OtherSortedNames>(std::move(names), std::move(marked));
+    NameSetRef unlike;
+    if (marked) {
+        marked->push_back(names);
+        unlike = std::make_shared<AnyNames>(std::move(*marked));
+    }
     return std::make_shared<OtherNames>(std::move(names), std::move(unlike));
 }
 

@@ -13,6 +13,9 @@
 
 namespace derivable {
 
+// Names in any case are kept in small letters. Of ASCII: that is what databases ignore.
+inline char small(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
+
 // Names, as a trie of their bytes. Equal sets are one object where that can be told.
 class NameSet {
   public:

@@ -50,6 +50,7 @@ class LexemeEnds {
     // Those that some token goes on from with one of these bytes. `first` stays where it is.
     NodeSetRef before(const NodeSetRef& set, const ByteSet& first);
     NodeSetRef interned(std::vector<uint32_t> nodes);
+    // Frees all that grows with the texts that are written. Not while somebody has a set of nodes.
     void give_back() { ends_.clear(), below_.clear(), interned_.clear(); }
     uint64_t height(uint32_t node) const { return node == Runs::kRoot ? kFar : trie_.height[node]; }
 

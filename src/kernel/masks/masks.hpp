@@ -68,8 +68,8 @@ class Masks {
     // SAFETY: between operations. Masks, which are put together again from what walks have settled; and that, too: level 4, all of it.
     void forget_masks() { cache_.clear(); }
     void forget() { cache_.clear(), maker_.forget(); }
-    // And what is known of borders and names.
-    void give_back() { forget(), borders_.give_back(), names_.give_back(); }
+    // And what is known of places of walks, borders and names.
+    void give_back() { forget(), maker_.forget_partials(), borders_.give_back(), names_.give_back(); }
     MaskCounters counters;
 
   private:

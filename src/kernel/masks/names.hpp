@@ -55,7 +55,7 @@ class Names {
     }
     // Where the name has ended: before the first byte of what follows, which is one of these.
     std::vector<Parse> behind(const Parse& name, const ByteSet& first = ByteSet::all());
-    // Frees all that is known.
+    // Frees all that grows with the texts that are written.
     void give_back();
 
   private:

@@ -8,9 +8,7 @@
 namespace derivable {
 
 namespace {
-char small(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
-
-std::string small(std::string text) {
+std::string in_small_letters(std::string text) {
     for (char& c : text) c = small(c);
     return text;
 }
@@ -48,7 +46,7 @@ std::optional<Names::Inside> Names::inside_any(const Parse& name, const Embedded
     std::vector<Text> alone = any.alone;
     for (const AnyText::Group& group : any.groups) {
         const auto one = std::find_if(group.some.begin(), group.some.end(), [&](const std::string& text) {
-            return !std::binary_search(texts.begin(), texts.end(), small(text));
+            return !std::binary_search(texts.begin(), texts.end(), in_small_letters(text));
         });
         if (one == group.some.end()) {  // each of the others stands for itself
             for (const Text& text : group.texts)
@@ -203,7 +201,8 @@ std::shared_ptr<const Names::Unlike> Names::unlike_others(Slots::Place place) {
         found = std::make_shared<Unlike>();
         std::vector<std::string>& texts = found->texts;
         for (const std::string& text : *listed)
-            if (!text.empty()) texts.push_back(small(text));  // where the empty one stands it is that name: it ends before the token
+            if (!text.empty())
+                texts.push_back(in_small_letters(text));  // where the empty one stands it is that name: it ends before the token
         std::sort(texts.begin(), texts.end());
         texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
         found->first = next_letters(texts.data(), texts.data() + texts.size(), 0);
@@ -233,7 +232,7 @@ void Names::add_below(uint32_t node, const std::string* first, const std::string
 
 // In any case.
 bool Names::is_written_below(uint32_t node, const std::string& text, Written how) const {
-    const std::string wanted = small(text);
+    const std::string wanted = in_small_letters(text);
     std::string read;
     const Trie& trie = vocabulary_.trie;
     work(trie.end[node] - node);

@@ -261,7 +261,6 @@ void Constraint::collect() {
 void Constraint::give_back() {
     if (access_.is_suspended()) return;
     masks_.give_back();
-    masks_.maker().forget_partials();
     runs_.forget_halted();
     environments_.tallies.want_collection();
     slots_.want_collection();

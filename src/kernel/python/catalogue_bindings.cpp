@@ -24,8 +24,6 @@ namespace derivable {
 
 namespace {
 
-char small(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
-
 class CatalogueNames final : public NameSet {
   public:
     CatalogueNames(std::shared_ptr<const Py_buffer> file, uint64_t root, bool ignores_case)

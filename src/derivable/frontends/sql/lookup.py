@@ -205,6 +205,7 @@ class Lookup:
         return all(counts.get(c, 0) == 1 or (c not in counts and c in outer) for c in scope.needed)
 
     def _still_fits(self, state: State, scope: Scope) -> bool:
+        """Whether the tables that may come have what it still needs, if the query is this one."""
         return fits(scope, self._kinds(state), self._outer(state))
 
     def _may_join_outer(self, state: State) -> bool:
@@ -240,13 +241,10 @@ class Lookup:
             return fitting(known, scope, lambda c: scope._replace(needed=scope.needed | {c}), kinds, outer)
         counts = scope.joinable() if scope.phase == "from" else scope.visible()
         found = {c for c, n in counts.items() if n == 1} | {c for c in outer if c not in counts}
-        if scope.phase == "from" and not self._dialect.joins_apart:
-            # It must not be one of a table that is there or to come, too.
-            visible = scope.visible()
-            is_settled = not scope.owed and scope.needed <= visible.keys() | outer
-            found = {c for c in found if visible.get(c, 1) == 1}
-            if not is_settled:
-                found = {c for c in found if self._still_fits(state, scope._replace(needed=scope.needed | {c}))}
+        lacks_tables = scope.owed or not scope.needed <= counts.keys() | outer
+        if scope.phase == "from" and lacks_tables and not self._dialect.joins_apart:
+            kinds = self._kinds(state)  # tables that are still to come must not have the column, too
+            found = {c for c in found if fits(scope._replace(needed=scope.needed | {c}), kinds, outer)}
         if scope.phase in self._dialect.results_in:
             found |= {alias for alias in scope.result_names() if alias not in counts}
         asked = self._asked(state)
@@ -441,7 +439,7 @@ class Lookup:
             return False
         if not named.wanted().get(alias, set()) <= {*once(columns), *self._open(name, columns)}:
             return False
-        return fits(named.joined(alias), self._kinds(state), self._outer(state))
+        return self._still_fits(state, named.joined(alias))
 
     def _may_be_renamed(self, state: State, named: Scope) -> bool:
         return self._may_be_called(state, named, "") or any(
@@ -468,6 +466,7 @@ class Lookup:
 
     @staticmethod
     def _shared(scope: Scope) -> frozenset[str]:
+        """Columns that the last table shares with those before it."""
         if scope.sharing is not None:
             return frozenset({scope.sharing})
         if len(scope.sources) < scope.first + 2:
